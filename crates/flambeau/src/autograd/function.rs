@@ -1,0 +1,283 @@
+//! The autograd graph: how a tensor came about, as far as derivatives are concerned.
+//!
+//! These edges are separate from the compute edges of the nodes: evaluating a node cuts the latter only. A function
+//! keeps the values its rule has declared, and lets go of them when a backward pass has used them.
+
+use super::mode;
+use crate::device::Device;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result};
+use crate::op::{Grads, Meta, Op, Saves, Vjp};
+use crate::tensor::Tensor;
+use crate::tensor::node::Value;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A function that sees a gradient while backward builds, and may replace it.
+pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Option<Tensor> + Send + Sync>;
+
+/// Where a tensor's gradient goes.
+#[derive(Clone)]
+pub(crate) enum Edge {
+    /// Gathered in a leaf.
+    Leaf(Arc<Leaf>),
+    /// Passed on by the function of which the tensor is an output.
+    Function(Arc<Function>, u32),
+}
+
+/// The gradient of a tensor that the user asked for.
+#[derive(Default)]
+pub(crate) struct Leaf {
+    grad: Mutex<Option<Tensor>>,
+    hooks: Mutex<Vec<(u64, Hook)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Relaxed)
+}
+
+impl Leaf {
+    pub fn grad(&self) -> Option<Tensor> {
+        lock(&self.grad).clone()
+    }
+
+    pub fn set_grad(&self, grad: Option<Tensor>) {
+        *lock(&self.grad) = grad;
+    }
+
+    /// Adds to what earlier backward passes left.
+    pub fn accumulate(&self, grad: Tensor) -> Result<()> {
+        let mut slot = lock(&self.grad);
+        *slot = Some(match slot.take() {
+            Some(before) => before.try_add(&grad)?,
+            None => grad,
+        });
+        Ok(())
+    }
+}
+
+/// How a function's gradients are found.
+pub(crate) enum Rule {
+    /// The op table's rule.
+    Op(Op, SmallVec<[Scalar; 4]>),
+    /// A rule given by the user.
+    Custom(Arc<dyn Fn(&Vjp) -> Result<Grads> + Send + Sync>),
+    /// Runs the region again, this time recording it, and goes on backwards through the recording.
+    Checkpoint(Arc<dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync>),
+}
+
+/// An input as its function remembers it.
+struct SavedInput {
+    /// The value, where the rule reads it.
+    value: Option<Value>,
+    meta: Meta,
+    edge: Option<Edge>,
+}
+
+/// One recorded op.
+pub(crate) struct Function {
+    /// Increases with creation: inputs come before outputs.
+    pub sequence: u64,
+    pub name: &'static str,
+    pub rule: Rule,
+    device: Device,
+    pub outputs: SmallVec<[Meta; 1]>,
+    inputs: Mutex<Vec<SavedInput>>,
+    saved_outputs: Mutex<Vec<Value>>,
+    saves: Saves,
+    freed: Mutex<bool>,
+    hooks: Mutex<Vec<(u64, u32, Hook)>>,
+}
+
+impl Function {
+    pub fn new(
+        name: &'static str,
+        rule: Rule,
+        saves: Saves,
+        inputs: &[&Tensor],
+        outputs: &[Value],
+    ) -> Arc<Function> {
+        let remember = |(index, input): (usize, &&Tensor)| {
+            let value = saves.input(index).then(|| input.value().clone());
+            if let Some(value) = &value {
+                value.node.save();
+            }
+            SavedInput { value, meta: input.meta().clone(), edge: input.edge().cloned() }
+        };
+        let saved_inputs = inputs.iter().enumerate().map(remember).collect();
+        let saved_outputs = if saves.outputs { outputs.to_vec() } else { Vec::new() };
+        saved_outputs.iter().for_each(|value| value.node.save());
+        Arc::new(Function {
+            sequence: next_id(),
+            name,
+            rule,
+            device: inputs[0].device().clone(),
+            outputs: outputs.iter().map(|value| value.meta().clone()).collect(),
+            inputs: Mutex::new(saved_inputs),
+            saved_outputs: Mutex::new(saved_outputs),
+            saves,
+            freed: Mutex::new(false),
+            hooks: Mutex::default(),
+        })
+    }
+
+    /// Where the gradients of the inputs go.
+    pub fn edges(&self) -> Vec<Option<Edge>> {
+        lock(&self.inputs).iter().map(|input| input.edge.clone()).collect()
+    }
+
+    /// The gradients of the inputs. `keep` leaves the saved values for another pass.
+    pub fn backward(
+        self: &Arc<Self>,
+        grads: &[Option<Tensor>],
+        needs: &[bool],
+        keep: bool,
+    ) -> Result<Backward> {
+        if *lock(&self.freed) {
+            return Err(Error::Autograd(format!(
+                "the values that {} saved have been freed by an earlier backward pass; pass retain_graph to the \
+                 first one to go through the graph again",
+                self.name
+            )));
+        }
+        let restore = |input: &SavedInput| match &input.value {
+            Some(value) => Tensor::from_parts(value.clone(), input.edge.clone()),
+            None => Tensor::unsaved(&input.meta, &self.device),
+        };
+        let inputs: Vec<Tensor> = lock(&self.inputs).iter().map(restore).collect();
+        let outputs: Vec<Tensor> = match self.saves.outputs {
+            true => {
+                let saved = lock(&self.saved_outputs);
+                let edge = |index: usize| Some(Edge::Function(self.clone(), index as u32));
+                saved
+                    .iter()
+                    .enumerate()
+                    .map(|(k, value)| Tensor::from_parts(value.clone(), edge(k)))
+                    .collect()
+            }
+            false => self.outputs.iter().map(|meta| Tensor::unsaved(meta, &self.device)).collect(),
+        };
+        let vjp = |data: &[Scalar], rule: &dyn Fn(&Vjp) -> Result<Grads>| {
+            let v = Vjp { name: self.name, grads, inputs: &inputs, outputs: &outputs, needs, data };
+            rule(&v).map(Backward::Grads)
+        };
+        let result = match &self.rule {
+            Rule::Op(op, data) => vjp(data, &|v| op.vjp(v)),
+            Rule::Custom(rule) => vjp(&[], &**rule),
+            Rule::Checkpoint(region) => {
+                let _recompute = mode::Region::enter();
+                let _record = mode::set_grad_enabled(true);
+                region(&inputs).map(Backward::Recorded)
+            }
+        }?;
+        if !keep {
+            self.free();
+        }
+        Ok(result)
+    }
+
+    /// Lets go of the saved values.
+    fn free(&self) {
+        let saves_something = self.saves != Saves::NOTHING || matches!(self.rule, Rule::Checkpoint(_));
+        *lock(&self.freed) = saves_something;
+        for input in lock(&self.inputs).iter_mut() {
+            if let Some(value) = input.value.take() {
+                value.node.unsave();
+            }
+        }
+        lock(&self.saved_outputs).drain(..).for_each(|value| value.node.unsave());
+    }
+
+    pub fn add_hook(&self, output: u32, hook: Hook) -> u64 {
+        let id = next_id();
+        lock(&self.hooks).push((id, output, hook));
+        id
+    }
+
+    fn run_hooks(&self, output: u32, mut grad: Tensor) -> Tensor {
+        let hooks: Vec<Hook> = lock(&self.hooks)
+            .iter()
+            .filter(|(_, at, _)| *at == output)
+            .map(|(_, _, hook)| hook.clone())
+            .collect();
+        for hook in hooks {
+            grad = hook(&grad).unwrap_or(grad);
+        }
+        grad
+    }
+}
+
+/// What a function gives back.
+pub(crate) enum Backward {
+    /// A gradient per input.
+    Grads(Grads),
+    /// The output of a checkpointed region, recorded anew: the gradient goes into it.
+    Recorded(Tensor),
+}
+
+impl Edge {
+    /// Passes a gradient through the hooks registered at this edge.
+    pub fn hooked(&self, grad: Tensor) -> Tensor {
+        match self {
+            Edge::Function(function, output) => function.run_hooks(*output, grad),
+            Edge::Leaf(leaf) => {
+                let hooks: Vec<Hook> = lock(&leaf.hooks).iter().map(|(_, hook)| hook.clone()).collect();
+                hooks.iter().fold(grad, |grad, hook| hook(&grad).unwrap_or(grad))
+            }
+        }
+    }
+
+    pub fn add_hook(&self, hook: Hook) -> u64 {
+        match self {
+            Edge::Function(function, output) => function.add_hook(*output, hook),
+            Edge::Leaf(leaf) => {
+                let id = next_id();
+                lock(&leaf.hooks).push((id, hook));
+                id
+            }
+        }
+    }
+
+    pub fn remove_hook(&self, id: u64) {
+        match self {
+            Edge::Function(function, _) => lock(&function.hooks).retain(|(known, _, _)| *known != id),
+            Edge::Leaf(leaf) => lock(&leaf.hooks).retain(|(known, _)| *known != id),
+        }
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        self.free();
+        // Without recursion: a chain of 100,000 functions must not overflow the stack.
+        let take = |function: &mut Function| {
+            let inputs = function.inputs.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(inputs).into_iter().filter_map(|input| input.edge).collect::<Vec<_>>()
+        };
+        let mut stack = take(self);
+        while let Some(edge) = stack.pop() {
+            if let Edge::Function(function, _) = edge
+                && let Some(mut function) = Arc::into_inner(function)
+            {
+                function.free();
+                stack.extend(take(&mut function));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Edge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Edge::Leaf(_) => f.write_str("Leaf"),
+            Edge::Function(function, _) => f.write_str(function.name),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether ops are recorded on this thread, and in which checkpoint region nodes are made.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(true) };
+    static REGION: Cell<u32> = const { Cell::new(0) };
+}
+static NEXT_REGION: AtomicU32 = AtomicU32::new(1);
+
+/// Are ops recorded on this thread?
+pub fn is_grad_enabled() -> bool {
+    RECORDING.get()
+}
+
+/// Restores the mode it replaced when it is dropped. It belongs to its thread and cannot be held across an await.
+#[must_use = "the mode ends when the guard is dropped"]
+pub struct GradModeGuard {
+    before: bool,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for GradModeGuard {
+    fn drop(&mut self) {
+        RECORDING.set(self.before);
+    }
+}
+
+/// Turns recording on or off until the guard is dropped.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// let x = Tensor::new([2.0], &Device::cpu()).requires_grad();
+/// let guard = set_grad_enabled(false);
+/// assert!(!(&x * 3.0).is_tracked());
+/// drop(guard);
+/// assert!((&x * 3.0).is_tracked());
+/// ```
+pub fn set_grad_enabled(enabled: bool) -> GradModeGuard {
+    GradModeGuard { before: RECORDING.replace(enabled), _not_send: PhantomData }
+}
+
+/// A guard under which nothing is recorded.
+pub fn no_grad_guard() -> GradModeGuard {
+    set_grad_enabled(false)
+}
+
+/// Runs a closure without recording.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// let x = Tensor::new([2.0], &Device::cpu()).requires_grad();
+/// let y = no_grad(|| &x * 3.0);
+/// assert!(!y.is_tracked());
+/// ```
+pub fn no_grad<T>(body: impl FnOnce() -> T) -> T {
+    let _guard = set_grad_enabled(false);
+    body()
+}
+
+/// The checkpoint region nodes are made in; 0 outside of any.
+pub(crate) fn current_region() -> u32 {
+    REGION.get()
+}
+
+/// A region of its own until dropped: its nodes are not merged with equal ones made before.
+pub(crate) struct Region {
+    before: u32,
+}
+
+impl Region {
+    pub fn enter() -> Region {
+        Region { before: REGION.replace(NEXT_REGION.fetch_add(1, Relaxed)) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        REGION.set(self.before);
+    }
+}

@@ -1,0 +1,488 @@
+//! Runs a fused kernel: its instructions one after the other over blocks that fit the cache.
+
+use super::host::HostBuffer;
+use super::strip::{NOWHERE, Piece, Strip};
+use crate::backend::Run;
+use crate::dtype::{DType, Lane, Scalar};
+use crate::error::{Error, Result};
+use crate::op::elementwise::{Block, Lanes};
+use crate::op::{Reduce, ReduceKind};
+use crate::plan::access::Access;
+use crate::plan::kernel::{Fused, Inst, InstKind};
+use crate::rng;
+use half::f16;
+use std::sync::Arc;
+
+/// Points per block: registers of a dozen instructions stay in the first-level cache.
+const BLOCK: usize = 1024;
+/// Instruction-points under which threads cost more than they bring.
+const PARALLEL_WORK: usize = 1 << 16;
+
+/// Runs the kernel and fills its outputs.
+pub(super) fn run(
+    kernel: &Fused,
+    inputs: &[Arc<HostBuffer>],
+    outputs: &mut [HostBuffer],
+    run: &Run,
+) -> Result<()> {
+    let count = kernel.outer_count();
+    let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
+    let work = |range: std::ops::Range<usize>| {
+        let mut worker = Worker::new(kernel, inputs, run);
+        let mut start = range.start;
+        while start < range.end {
+            let len = BLOCK.min(range.end - start);
+            worker.block(start, len)?;
+            for (&(inst, _, _), output) in kernel.outputs.iter().zip(&outputs) {
+                // Safety: ranges of different workers are disjoint and lie inside the outputs.
+                unsafe { output.store(start, &worker.registers[inst], len) };
+            }
+            start += len;
+        }
+        Ok(())
+    };
+    let total = count * kernel.inner_count().max(1) * kernel.insts.len();
+    let pieces = if total < PARALLEL_WORK { 1 } else { super::threads() * 4 };
+    let size = count.div_ceil(pieces).max(1);
+    let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
+    #[cfg(not(target_arch = "wasm32"))]
+    if ranges.len() > 1 {
+        use rayon::prelude::*;
+        return ranges.into_par_iter().try_for_each(work);
+    }
+    ranges.into_iter().try_for_each(work)
+}
+
+/// An output buffer that several workers write to, each in its own range.
+struct Output {
+    pointer: *mut u8,
+    dtype: DType,
+}
+unsafe impl Send for Output {}
+unsafe impl Sync for Output {}
+
+impl Output {
+    fn new(buffer: &mut HostBuffer) -> Output {
+        let (pointer, dtype) = match buffer {
+            HostBuffer::Bool(values) => (values.as_mut_ptr().cast(), DType::Bool),
+            HostBuffer::U8(values) => (values.as_mut_ptr(), DType::U8),
+            HostBuffer::I32(values) => (values.as_mut_ptr().cast(), DType::I32),
+            HostBuffer::U32(values) => (values.as_mut_ptr().cast(), DType::U32),
+            HostBuffer::I64(values) => (values.as_mut_ptr().cast(), DType::I64),
+            HostBuffer::F16(values) => (values.as_mut_ptr().cast(), DType::F16),
+            HostBuffer::F32(values) => (values.as_mut_ptr().cast(), DType::F32),
+            HostBuffer::F64(values) => (values.as_mut_ptr().cast(), DType::F64),
+        };
+        Output { pointer, dtype }
+    }
+
+    /// Writes the first `len` values of a block at `start`.
+    ///
+    /// # Safety
+    /// `start..start + len` must lie inside the buffer, and no other thread may touch that range.
+    unsafe fn store(&self, start: usize, block: &Block, len: usize) {
+        unsafe fn put<S: Copy, T>(to: *mut u8, start: usize, from: &[S], convert: impl Fn(S) -> T) {
+            let to = to.cast::<T>();
+            for (k, &value) in from.iter().enumerate() {
+                unsafe { to.add(start + k).write(convert(value)) };
+            }
+        }
+        let to = self.pointer;
+        unsafe {
+            match (block, self.dtype) {
+                (Block::Bool(from), DType::Bool) => put(to, start, &from[..len], |x| x),
+                (Block::U32(from), DType::U8) => put(to, start, &from[..len], |x| x as u8),
+                (Block::U32(from), DType::U32) => put(to, start, &from[..len], |x| x),
+                (Block::I32(from), DType::I32) => put(to, start, &from[..len], |x| x),
+                (Block::I64(from), DType::I64) => put(to, start, &from[..len], |x| x),
+                (Block::F32(from), DType::F16) => put(to, start, &from[..len], f16::from_f32),
+                (Block::F32(from), DType::F32) => put(to, start, &from[..len], |x| x),
+                (Block::F64(from), DType::F64) => put(to, start, &from[..len], |x| x),
+                (block, dtype) => unreachable!("{block:?} does not store as {dtype}"),
+            }
+        }
+    }
+}
+
+/// The registers of one thread.
+struct Worker<'a> {
+    kernel: &'a Fused,
+    inputs: &'a [Arc<HostBuffer>],
+    run: &'a Run<'a>,
+    registers: Vec<Block>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
+        let registers = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
+        Worker { kernel, inputs, run, registers }
+    }
+
+    /// Computes `len` results from `start` on.
+    fn block(&mut self, start: usize, len: usize) -> Result<()> {
+        let kernel = self.kernel;
+        if let Some((position, arg, reduce)) = kernel.reduction() {
+            let reduced = self.reduce(arg, reduce, start, len)?;
+            self.registers[position] = reduced;
+        }
+        let fixed = vec![0; kernel.space.len()];
+        let outer = self.strip(0..kernel.kept, start, len, &fixed);
+        self.stage(false, &outer)
+    }
+
+    fn strip<'s>(
+        &self,
+        varying: std::ops::Range<usize>,
+        start: usize,
+        len: usize,
+        fixed: &'s [usize],
+    ) -> Strip<'s>
+    where
+        'a: 's,
+    {
+        Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data }
+    }
+
+    /// Runs the instructions of one stage over a strip.
+    fn stage(&mut self, inner: bool, strip: &Strip) -> Result<()> {
+        let kernel = self.kernel;
+        for (position, inst) in kernel.insts.iter().enumerate() {
+            if inst.inner == inner && !matches!(inst.kind, InstKind::Reduce { .. }) {
+                let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
+                out.resize(strip.len);
+                let result = self.execute(inst, strip, &mut out);
+                self.registers[position] = out;
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
+        let data = self.run.data;
+        match &inst.kind {
+            InstKind::Load { operand, access } => strip.load(access, &self.inputs[*operand], out),
+            InstKind::Constant { datum, access } => {
+                fill(out, data[*datum as usize], inst.dtype);
+                if access.has_zeros() {
+                    mask(strip, access, out);
+                }
+            }
+            InstKind::Index { access } => {
+                let out = i32::slice_mut(out);
+                strip.pieces(access, |Piece { at, len, offset, stride }| {
+                    (0..len).for_each(|k| out[at + k] = (offset.max(0) + k as i64 * stride) as i32);
+                });
+            }
+            InstKind::Bits { datum, access } => {
+                let word = |k: usize| data[*datum as usize + k].to_i64() as u32;
+                let (key, counter) = ([word(0), word(1)], [word(2), word(3)]);
+                let out = u32::slice_mut(out);
+                strip.pieces(access, |Piece { at, len, offset, stride }| {
+                    for k in 0..len {
+                        let element = (offset + k as i64 * stride) as u64;
+                        let bits = || rng::random_bits(key, rng::counter_at(counter, element));
+                        out[at + k] = if offset == NOWHERE { 0 } else { bits() };
+                    }
+                });
+            }
+            InstKind::Healthy => bool::slice_mut(out).fill(true),
+            InstKind::Map { op, args } => {
+                let dtypes: Vec<DType> = args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
+                let blocks: Vec<&Block> = args.iter().map(|&arg| &self.registers[arg]).collect();
+                let function =
+                    (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
+                function(&blocks, out);
+                wrap(inst.dtype, out);
+            }
+            InstKind::Cast { arg } => cast(&self.registers[*arg], inst.dtype, out),
+            InstKind::Mask { arg, access } => {
+                out.clone_from(&self.registers[*arg]);
+                mask(strip, access, out);
+            }
+            InstKind::Gather { operand, access, index, stride, size } => {
+                let mut offsets = vec![NOWHERE; strip.len];
+                strip.pieces(access, |Piece { at, len, offset, stride }| {
+                    (0..len).for_each(|k| offsets[at + k] = offset + k as i64 * stride);
+                });
+                self.gather(inst, &mut offsets, *index, *stride, *size)?;
+                pick(&self.inputs[*operand], &offsets, out);
+            }
+            InstKind::Reduce { .. } => unreachable!("the reduction runs before the outer stage"),
+        }
+        Ok(())
+    }
+
+    /// Adds the indexed steps to the offsets of a gather.
+    fn gather(&self, inst: &Inst, offsets: &mut [i64], index: usize, stride: i64, size: usize) -> Result<()> {
+        for (k, offset) in offsets.iter_mut().enumerate().filter(|(_, offset)| **offset != NOWHERE) {
+            let index = match &self.registers[index] {
+                Block::I32(index) => i64::from(index[k]),
+                Block::U32(index) => i64::from(index[k]),
+                Block::I64(index) => index[k],
+                other => unreachable!("indexes are integers, not {other:?}"),
+            };
+            if index < 0 || index >= size as i64 {
+                let location = self.run.locations[inst.node as usize].to_string();
+                return Err(Error::IndexOutOfRange { op: "gather", index, size, location });
+            }
+            *offset += index * stride;
+        }
+        Ok(())
+    }
+
+    /// The reduction for `len` results from `start` on.
+    fn reduce(&mut self, arg: usize, reduce: &Reduce, start: usize, len: usize) -> Result<Block> {
+        let kernel = self.kernel;
+        let (kept, count) = (kernel.kept, kernel.inner_count());
+        let lane = kernel.insts[arg].dtype.lane();
+        let mut totals = Totals::new(reduce.kind, lane, len);
+        if runs_along_rows(kernel) || len < 16 {
+            for k in 0..len {
+                let fixed = unravel(&kernel.space[..kept], start + k, kernel.space.len());
+                for from in (0..count).step_by(BLOCK) {
+                    let strip = self.strip(kept..kernel.space.len(), from, BLOCK.min(count - from), &fixed);
+                    self.stage(true, &strip)?;
+                    totals.fold_row(k, &self.registers[arg], from);
+                }
+            }
+        } else {
+            for index in 0..count {
+                let mut fixed = vec![0; kernel.space.len()];
+                let inner = unravel(&kernel.space[kept..], index, kernel.space.len() - kept);
+                fixed[kept..].copy_from_slice(&inner);
+                let strip = self.strip(0..kept, start, len, &fixed);
+                self.stage(true, &strip)?;
+                totals.fold_across(&self.registers[arg], index);
+            }
+        }
+        Ok(totals.finish(kernel.insts[kernel.reduction().map_or(0, |(position, _, _)| position)].dtype))
+    }
+}
+
+/// Do neighbours along the reduced coordinates lie together in memory?
+fn runs_along_rows(kernel: &Fused) -> bool {
+    let last = kernel.space.len() - 1;
+    let mut strides = kernel.insts.iter().filter_map(|inst| match &inst.kind {
+        InstKind::Load { access, .. } if inst.inner => Some(access.levels[0].axes[last].stride),
+        _ => None,
+    });
+    kernel.kept == 0 || strides.any(|stride| stride == 1) || kernel.space[last] >= BLOCK
+}
+
+fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
+    let mut coordinates = vec![0; rank];
+    for (d, &size) in sizes.iter().enumerate().rev() {
+        coordinates[d] = index % size;
+        index /= size;
+    }
+    coordinates
+}
+
+/// Running results of a reduction: floats in f64, integers in i64.
+struct Totals {
+    kind: ReduceKind,
+    floats: Vec<f64>,
+    integers: Vec<i64>,
+    /// The position of the best value so far; -1 before the first.
+    positions: Vec<i64>,
+}
+
+impl Totals {
+    fn new(kind: ReduceKind, lane: Lane, len: usize) -> Totals {
+        let (float, integer) = match kind {
+            ReduceKind::Sum => (0.0, 0),
+            ReduceKind::Prod => (1.0, 1),
+            ReduceKind::Max | ReduceKind::ArgMax => (f64::NEG_INFINITY, i64::MIN),
+            ReduceKind::Min | ReduceKind::ArgMin => (f64::INFINITY, i64::MAX),
+        };
+        let is_float = matches!(lane, Lane::F32 | Lane::F64);
+        let (floats, integers) =
+            if is_float { (vec![float; len], Vec::new()) } else { (Vec::new(), vec![integer; len]) };
+        let positions = if kind.is_index() { vec![-1; len] } else { Vec::new() };
+        Totals { kind, floats, integers, positions }
+    }
+
+    /// Takes in a block that belongs to one row; its first value has position `from`.
+    fn fold_row(&mut self, row: usize, block: &Block, from: usize) {
+        match block {
+            Block::F32(values) => {
+                values.iter().enumerate().for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
+            }
+            Block::F64(values) => values.iter().enumerate().for_each(|(k, &x)| self.float(row, x, from + k)),
+            Block::I32(values) => {
+                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
+            }
+            Block::U32(values) => {
+                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
+            }
+            Block::I64(values) => {
+                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x, from + k))
+            }
+            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+        }
+    }
+
+    /// Takes in one value per row, all at the same position.
+    fn fold_across(&mut self, block: &Block, position: usize) {
+        match block {
+            Block::F32(values) => {
+                values.iter().enumerate().for_each(|(row, &x)| self.float(row, f64::from(x), position))
+            }
+            Block::F64(values) => {
+                values.iter().enumerate().for_each(|(row, &x)| self.float(row, x, position))
+            }
+            Block::I32(values) => {
+                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
+            }
+            Block::U32(values) => {
+                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
+            }
+            Block::I64(values) => {
+                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x, position))
+            }
+            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+        }
+    }
+
+    #[inline]
+    fn float(&mut self, row: usize, x: f64, position: usize) {
+        let total = &mut self.floats[row];
+        let better = match self.kind {
+            ReduceKind::Sum => return *total += x,
+            ReduceKind::Prod => return *total *= x,
+            // A NaN, once seen, stays, as in PyTorch.
+            ReduceKind::Max | ReduceKind::ArgMax => !total.is_nan() && (x > *total || x.is_nan()),
+            ReduceKind::Min | ReduceKind::ArgMin => !total.is_nan() && (x < *total || x.is_nan()),
+        };
+        let first = self.kind.is_index() && self.positions[row] < 0;
+        if better || first {
+            *total = x;
+            if self.kind.is_index() {
+                self.positions[row] = position as i64;
+            }
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self, row: usize, x: i64, position: usize) {
+        let total = &mut self.integers[row];
+        let better = match self.kind {
+            ReduceKind::Sum => return *total = total.wrapping_add(x),
+            ReduceKind::Prod => return *total = total.wrapping_mul(x),
+            ReduceKind::Max | ReduceKind::ArgMax => x > *total,
+            ReduceKind::Min | ReduceKind::ArgMin => x < *total,
+        };
+        let first = self.kind.is_index() && self.positions[row] < 0;
+        if better || first {
+            *total = x;
+            if self.kind.is_index() {
+                self.positions[row] = position as i64;
+            }
+        }
+    }
+
+    fn finish(self, dtype: DType) -> Block {
+        let integers = if self.kind.is_index() { self.positions } else { self.integers };
+        let mut out = match dtype.lane() {
+            Lane::F32 => Block::F32(self.floats.iter().map(|&x| x as f32).collect()),
+            Lane::F64 => Block::F64(self.floats),
+            Lane::I32 => Block::I32(integers.iter().map(|&x| x as i32).collect()),
+            Lane::U32 => Block::U32(integers.iter().map(|&x| x as u32).collect()),
+            Lane::I64 => Block::I64(integers),
+            Lane::Bool => unreachable!("no reduction gives booleans"),
+        };
+        wrap(dtype, &mut out);
+        out
+    }
+}
+
+/// Keeps U8 results in eight bits.
+fn wrap(dtype: DType, block: &mut Block) {
+    if let (DType::U8, Block::U32(values)) = (dtype, block) {
+        values.iter_mut().for_each(|value| *value &= 0xff);
+    }
+}
+
+fn fill(block: &mut Block, value: Scalar, dtype: DType) {
+    match block {
+        Block::Bool(values) => values.fill(value.to_f64() != 0.0),
+        Block::U32(values) => values.fill(value.to_i64() as u32),
+        Block::I32(values) => values.fill(value.to_i64() as i32),
+        Block::I64(values) => values.fill(value.to_i64()),
+        Block::F32(values) if dtype == DType::F16 => values.fill(f16::from_f64(value.to_f64()).to_f32()),
+        Block::F32(values) => values.fill(value.to_f64() as f32),
+        Block::F64(values) => values.fill(value.to_f64()),
+    }
+}
+
+/// Zeroes the points that have no element.
+fn mask(strip: &Strip, access: &Access, block: &mut Block) {
+    fn zero<T: Default>(strip: &Strip, access: &Access, values: &mut [T]) {
+        strip.pieces(access, |piece| {
+            if piece.offset == NOWHERE {
+                values[piece.at] = T::default();
+            }
+        });
+    }
+    crate::op::elementwise::each_lane!(block, values => zero(strip, access, values));
+}
+
+fn pick(buffer: &HostBuffer, offsets: &[i64], out: &mut Block) {
+    fn copy<S: Copy, T: Default>(from: &[S], offsets: &[i64], to: &mut [T], convert: impl Fn(S) -> T) {
+        for (to, &offset) in to.iter_mut().zip(offsets) {
+            *to = if offset == NOWHERE { T::default() } else { convert(from[offset as usize]) };
+        }
+    }
+    match (buffer, out) {
+        (HostBuffer::Bool(from), Block::Bool(to)) => copy(from, offsets, to, |x| x),
+        (HostBuffer::U8(from), Block::U32(to)) => copy(from, offsets, to, u32::from),
+        (HostBuffer::U32(from), Block::U32(to)) => copy(from, offsets, to, |x| x),
+        (HostBuffer::I32(from), Block::I32(to)) => copy(from, offsets, to, |x| x),
+        (HostBuffer::I64(from), Block::I64(to)) => copy(from, offsets, to, |x| x),
+        (HostBuffer::F16(from), Block::F32(to)) => copy(from, offsets, to, f32::from),
+        (HostBuffer::F32(from), Block::F32(to)) => copy(from, offsets, to, |x| x),
+        (HostBuffer::F64(from), Block::F64(to)) => copy(from, offsets, to, |x| x),
+        (_, out) => unreachable!("a buffer does not load into {out:?}"),
+    }
+}
+
+/// Converts a block to another dtype's lane type; floats become integers towards zero.
+pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
+    macro_rules! convert {
+        ($from:expr, $to:expr, $f:expr) => {
+            $to.iter_mut().zip($from).for_each(|(to, &from)| *to = $f(from))
+        };
+    }
+    macro_rules! from_number {
+        ($from:expr, $to:expr, $t:ty) => {
+            match $to {
+                Block::Bool(to) => convert!($from, to, |x: $t| x != 0 as $t),
+                Block::U32(to) => convert!($from, to, |x: $t| x as u32),
+                Block::I32(to) => convert!($from, to, |x: $t| x as i32),
+                Block::I64(to) => convert!($from, to, |x: $t| x as i64),
+                Block::F32(to) => convert!($from, to, |x: $t| x as f32),
+                Block::F64(to) => convert!($from, to, |x: $t| x as f64),
+            }
+        };
+    }
+    match from {
+        Block::Bool(from) => match &mut *to {
+            Block::Bool(to) => to.copy_from_slice(from),
+            Block::U32(to) => convert!(from, to, u32::from),
+            Block::I32(to) => convert!(from, to, i32::from),
+            Block::I64(to) => convert!(from, to, i64::from),
+            Block::F32(to) => convert!(from, to, |x: bool| f32::from(u8::from(x))),
+            Block::F64(to) => convert!(from, to, |x: bool| f64::from(u8::from(x))),
+        },
+        Block::U32(from) => from_number!(from, &mut *to, u32),
+        Block::I32(from) => from_number!(from, &mut *to, i32),
+        Block::I64(from) => from_number!(from, &mut *to, i64),
+        Block::F32(from) => from_number!(from, &mut *to, f32),
+        Block::F64(from) => from_number!(from, &mut *to, f64),
+    }
+    match (dtype, &mut *to) {
+        (DType::F16, Block::F32(values)) => values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32()),
+        (dtype, to) => wrap(dtype, to),
+    }
+}

@@ -1,0 +1,69 @@
+//! Typed memory of the CPU backend.
+
+use crate::dtype::{DType, Element};
+use half::f16;
+
+/// Contiguous values in host memory.
+#[derive(Debug, Clone)]
+pub(crate) enum HostBuffer {
+    Bool(Vec<bool>),
+    U8(Vec<u8>),
+    I32(Vec<i32>),
+    U32(Vec<u32>),
+    I64(Vec<i64>),
+    F16(Vec<f16>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// Runs `$body` with every dtype's vector bound to `$values`.
+macro_rules! each_dtype {
+    ($buffer:expr, $values:ident => $body:expr) => {
+        match $buffer {
+            HostBuffer::Bool($values) => $body,
+            HostBuffer::U8($values) => $body,
+            HostBuffer::I32($values) => $body,
+            HostBuffer::U32($values) => $body,
+            HostBuffer::I64($values) => $body,
+            HostBuffer::F16($values) => $body,
+            HostBuffer::F32($values) => $body,
+            HostBuffer::F64($values) => $body,
+        }
+    };
+}
+
+impl HostBuffer {
+    pub fn zeros(dtype: DType, len: usize) -> HostBuffer {
+        match dtype {
+            DType::Bool => HostBuffer::Bool(vec![false; len]),
+            DType::U8 => HostBuffer::U8(vec![0; len]),
+            DType::I32 => HostBuffer::I32(vec![0; len]),
+            DType::U32 => HostBuffer::U32(vec![0; len]),
+            DType::I64 => HostBuffer::I64(vec![0; len]),
+            DType::F16 => HostBuffer::F16(vec![f16::ZERO; len]),
+            DType::F32 => HostBuffer::F32(vec![0.0; len]),
+            DType::F64 => HostBuffer::F64(vec![0.0; len]),
+        }
+    }
+
+    pub fn from_bytes(dtype: DType, bytes: &[u8]) -> HostBuffer {
+        match dtype {
+            DType::Bool => HostBuffer::Bool(bool::from_bytes(bytes)),
+            DType::U8 => HostBuffer::U8(u8::from_bytes(bytes)),
+            DType::I32 => HostBuffer::I32(i32::from_bytes(bytes)),
+            DType::U32 => HostBuffer::U32(u32::from_bytes(bytes)),
+            DType::I64 => HostBuffer::I64(i64::from_bytes(bytes)),
+            DType::F16 => HostBuffer::F16(f16::from_bytes(bytes)),
+            DType::F32 => HostBuffer::F32(f32::from_bytes(bytes)),
+            DType::F64 => HostBuffer::F64(f64::from_bytes(bytes)),
+        }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        each_dtype!(self, values => Element::to_bytes(values))
+    }
+
+    pub fn len(&self) -> usize {
+        each_dtype!(self, values => values.len())
+    }
+}

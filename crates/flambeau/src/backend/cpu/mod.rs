@@ -1,0 +1,125 @@
+//! The CPU backend: runs plans in cache-sized blocks, on all cores where there are threads.
+
+mod fused;
+mod host;
+mod strip;
+
+pub(crate) use fused::cast;
+pub(crate) use host::HostBuffer;
+
+use super::{Buffer, Run};
+use crate::dtype::Scalar;
+use crate::error::Result;
+use crate::op::Meta;
+use crate::plan::access::Access;
+use crate::plan::kernel::{Kernel, Place};
+use crate::plan::{Plan, PlanOptions};
+use std::any::Any;
+use std::sync::Arc;
+
+/// The CPU of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {}
+
+/// An operand of a structured op: memory and how to find elements in it.
+pub(crate) struct CpuOperand<'a> {
+    pub buffer: &'a HostBuffer,
+    pub meta: &'a Meta,
+    pub access: &'a Access,
+    pub data: &'a [Scalar],
+}
+
+impl Cpu {
+    pub fn name(&self) -> String {
+        format!("CPU with {} threads", threads())
+    }
+
+    pub fn plan_options(&self) -> PlanOptions {
+        PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true }
+    }
+
+    pub fn compile(&self, _: &Plan) -> Result<Box<dyn Any + Send + Sync>> {
+        Ok(Box::new(()))
+    }
+
+    pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
+        let mut memory: Vec<Option<Arc<HostBuffer>>> = vec![None; run.plan.buffers.len()];
+        for (kernel, ends) in run.plan.kernels.iter().zip(last_uses(run.plan)) {
+            let outputs: Vec<u32> = kernel.outputs().into_iter().filter_map(buffer_of).collect();
+            let mut results: Vec<HostBuffer> = outputs
+                .iter()
+                .map(|&buffer| &run.plan.buffers[buffer as usize])
+                .map(|buffer| HostBuffer::zeros(buffer.dtype, buffer.numel))
+                .collect();
+            let operand = |place: Place| match place {
+                Place::Input(input) => run.inputs[input as usize].host().clone(),
+                Place::Buffer(buffer) => {
+                    memory[buffer as usize].clone().expect("kernels run in dependency order")
+                }
+            };
+            match kernel {
+                Kernel::Fused(kernel) => {
+                    let inputs: Vec<_> = kernel.inputs.iter().map(|&(place, _)| operand(place)).collect();
+                    fused::run(kernel, &inputs, &mut results, run)?;
+                }
+                Kernel::Structured(call) => {
+                    let inputs: Vec<_> = call.inputs.iter().map(|input| operand(input.place)).collect();
+                    let operands = call.inputs.iter().zip(&inputs).map(|(input, buffer)| CpuOperand {
+                        buffer,
+                        meta: &input.meta,
+                        access: &input.access,
+                        data: run.data,
+                    });
+                    let operands: Vec<_> = operands.collect();
+                    if let Some(op) = call.op.structured() {
+                        op.cpu(&operands, &mut results, &run.data[call.datum as usize..])
+                            .map_err(|error| error.at(run.locations[call.node as usize]))?;
+                    }
+                }
+            }
+            for (buffer, result) in outputs.into_iter().zip(results) {
+                memory[buffer as usize] = Some(Arc::new(result));
+            }
+            for buffer in ends {
+                memory[buffer as usize] = None;
+            }
+        }
+        let root = |place: &Place| match *place {
+            Place::Input(input) => run.inputs[input as usize].clone(),
+            Place::Buffer(buffer) => Buffer::Cpu(memory[buffer as usize].clone().expect("roots are kept")),
+        };
+        Ok(run.plan.roots.iter().map(root).collect())
+    }
+}
+
+fn buffer_of(place: Place) -> Option<u32> {
+    match place {
+        Place::Buffer(buffer) => Some(buffer),
+        Place::Input(_) => None,
+    }
+}
+
+/// For every kernel, the temporaries nothing reads after it.
+fn last_uses(plan: &Plan) -> Vec<Vec<u32>> {
+    let mut last = vec![usize::MAX; plan.buffers.len()];
+    for (step, kernel) in plan.kernels.iter().enumerate() {
+        for buffer in kernel.inputs().into_iter().chain(kernel.outputs()).filter_map(buffer_of) {
+            last[buffer as usize] = step;
+        }
+    }
+    let mut ends = vec![Vec::new(); plan.kernels.len()];
+    for (buffer, &step) in last.iter().enumerate() {
+        if step != usize::MAX && !plan.buffers[buffer].root {
+            ends[step].push(buffer as u32);
+        }
+    }
+    ends
+}
+
+/// Cores the backend uses.
+pub(crate) fn threads() -> usize {
+    #[cfg(not(target_arch = "wasm32"))]
+    return rayon::current_num_threads();
+    #[cfg(target_arch = "wasm32")]
+    return 1;
+}

@@ -1,0 +1,116 @@
+//! The two ways to run a plan. Each is complete: whatever the op table holds, both run.
+
+pub(crate) mod cpu;
+#[cfg(feature = "gpu")]
+pub(crate) mod wgpu;
+pub(crate) mod wgsl;
+
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::plan::{Plan, PlanOptions};
+use std::any::Any;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Memory on a device that holds one value.
+#[derive(Debug, Clone)]
+pub(crate) enum Buffer {
+    Cpu(Arc<cpu::HostBuffer>),
+    #[cfg(feature = "gpu")]
+    Gpu(Arc<wgpu::runtime::GpuBuffer>),
+}
+
+impl Buffer {
+    /// The memory, on the CPU backend.
+    pub fn host(&self) -> &Arc<cpu::HostBuffer> {
+        match self {
+            Buffer::Cpu(buffer) => buffer,
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => unreachable!("a GPU buffer reached the CPU backend"),
+        }
+    }
+
+    /// The memory, on the GPU backend.
+    #[cfg(feature = "gpu")]
+    pub fn gpu(&self) -> &Arc<wgpu::runtime::GpuBuffer> {
+        match self {
+            Buffer::Gpu(buffer) => buffer,
+            Buffer::Cpu(_) => unreachable!("a CPU buffer reached the GPU backend"),
+        }
+    }
+}
+
+/// What one run of a plan is given.
+pub(crate) struct Run<'a> {
+    pub plan: &'a Plan,
+    pub compiled: &'a (dyn Any + Send + Sync),
+    pub inputs: &'a [Buffer],
+    pub data: &'a [Scalar],
+    /// The run's number on its device.
+    pub number: u64,
+    /// The line that created each graph node.
+    pub locations: &'a [&'static Location<'static>],
+}
+
+/// A backend of the library.
+#[derive(Debug)]
+pub(crate) enum Backend {
+    Cpu(cpu::Cpu),
+    #[cfg(feature = "gpu")]
+    Gpu(wgpu::Gpu),
+}
+
+impl Backend {
+    pub fn plan_options(&self) -> PlanOptions {
+        match self {
+            Backend::Cpu(cpu) => cpu.plan_options(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.plan_options(),
+        }
+    }
+
+    /// Prepares a plan for running: shaders, pipelines, block programs.
+    pub fn compile(&self, plan: &Plan) -> Result<Box<dyn Any + Send + Sync>> {
+        match self {
+            Backend::Cpu(cpu) => cpu.compile(plan),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.compile(plan),
+        }
+    }
+
+    /// Runs a plan; returns the buffers of its roots, in order.
+    pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
+        match self {
+            Backend::Cpu(cpu) => cpu.run(run),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.run(run),
+        }
+    }
+
+    /// Memory with these values, given in host layout.
+    pub fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Buffer> {
+        match self {
+            Backend::Cpu(_) => Ok(Buffer::Cpu(Arc::new(cpu::HostBuffer::from_bytes(dtype, bytes)))),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.upload(dtype, bytes),
+        }
+    }
+
+    /// The values of several buffers, in host layout, in one wait.
+    pub async fn read(&self, buffers: &[(Buffer, DType, usize)]) -> Result<Vec<Vec<u8>>> {
+        match self {
+            Backend::Cpu(_) => Ok(buffers.iter().map(|(buffer, _, _)| buffer.host().to_bytes()).collect()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.read(buffers).await,
+        }
+    }
+
+    /// Does the device take this dtype? If not, why?
+    pub fn accepts(&self, dtype: DType) -> Result<()> {
+        match self {
+            Backend::Cpu(_) => Ok(()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.accepts(dtype),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The cache of bind groups, found by the numbers of what they bind.
+//!
+//! Bounded by two generations: when the young one is full it becomes the old one, and what is still used
+//! moves back; what was not used for a whole generation is dropped.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+const GENERATION: usize = 4096;
+
+/// What a bind group binds: the pipeline, the uniform buffer with its range, and the buffers.
+pub(super) type Key = smallvec::SmallVec<[u64; 16]>;
+
+const UNIFORM: usize = 1;
+const FIRST_BUFFER: usize = 4;
+
+/// The key of a bind group; `uniform` is the buffer's number and the range of it.
+pub(super) fn key(
+    pipeline: u64,
+    uniform: Option<(u64, Range<u64>)>,
+    buffers: impl Iterator<Item = u64>,
+) -> Key {
+    let (uniform, range) = uniform.unwrap_or((u64::MAX, 0..0));
+    let mut key = Key::from_slice(&[pipeline, uniform, range.start, range.end]);
+    key.extend(buffers);
+    key
+}
+
+#[derive(Default)]
+pub(super) struct BindGroupCache {
+    young: HashMap<Key, wgpu::BindGroup>,
+    old: HashMap<Key, wgpu::BindGroup>,
+}
+
+impl BindGroupCache {
+    /// The bind group for `key`, and whether it had to be created.
+    pub fn get(&mut self, key: Key, create: impl FnOnce() -> wgpu::BindGroup) -> (wgpu::BindGroup, bool) {
+        if let Some(found) = self.young.get(&key) {
+            return (found.clone(), false);
+        }
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        let (group, created) = match self.old.remove(&key) {
+            Some(found) => (found, false),
+            None => (create(), true),
+        };
+        self.young.insert(key, group.clone());
+        (group, created)
+    }
+
+    /// Drops the bind groups that hold one of these buffers.
+    pub fn forget(&mut self, buffers: &HashSet<u64>) {
+        let keep = |key: &Key| {
+            !buffers.contains(&key[UNIFORM])
+                && !key[FIRST_BUFFER..].iter().any(|buffer| buffers.contains(buffer))
+        };
+        self.young.retain(|key, _| keep(key));
+        self.old.retain(|key, _| keep(key));
+    }
+}

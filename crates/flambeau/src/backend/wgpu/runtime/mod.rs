@@ -1,0 +1,175 @@
+//! The wgpu runtime: a device, its memory, its pipelines and its queue.
+//!
+//! It knows nothing of tensors, plans or ops. What it promises:
+//! - one [`Runtime::submit`] is one encoder, one compute pass and one `queue.submit`;
+//! - a steady loop creates no buffer, bind group or pipeline ([`GpuStats`] shows it);
+//! - every byte is in the ledger ([`MemoryStats`]);
+//! - no wgpu error panics, and after a fault (lost device, memory exhausted outside an allocation,
+//!   validation) every call gives that fault: bytes computed after it are never handed out.
+//!
+//! What differs between native and web is in three places: finding adapters (`adapter`), catching
+//! errors (`fault`) and waiting (`wait`).
+
+mod adapter;
+mod bind_group;
+mod fault;
+mod pipeline;
+mod pool;
+mod queue;
+mod readback;
+mod stats;
+mod wait;
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+pub use adapter::{AdapterDescription, AdapterKind, GpuConfig, PowerPreference, enumerate_adapters};
+pub(crate) use pipeline::{Binding, Pipeline};
+pub(crate) use pool::GpuBuffer;
+pub(crate) use queue::Dispatch;
+pub use stats::{GpuStats, MemoryStats};
+
+use crate::error::{Error, Result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Storage buffers that a kernel may bind: WebGPU's guaranteed minimum, which the kernels count on.
+const REQUIRED_STORAGE_BUFFERS: u32 = 8;
+
+/// A wgpu device with its queue, memory pool and caches.
+pub(crate) struct Runtime {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    description: AdapterDescription,
+    limits: wgpu::Limits,
+    config: GpuConfig,
+    faults: Arc<fault::Faults>,
+    ledger: Arc<stats::Ledger>,
+    counters: stats::Counters,
+    pool: pool::Pool,
+    pipelines: pipeline::PipelineCache,
+    bind_groups: Mutex<bind_group::BindGroupCache>,
+    submissions: Mutex<queue::Submissions>,
+}
+
+impl Runtime {
+    /// Opens the adapter that `config` asks for, with the adapter's own limits.
+    ///
+    /// Discrete adapters come first, then integrated, virtual and other ones (`LowPower` swaps the first
+    /// two); a software adapter is taken only when `config` allows it or names its index.
+    pub async fn new(config: &GpuConfig) -> Result<Arc<Runtime>> {
+        let (adapter, description) = adapter::select(config).await?;
+        let (device, queue) = adapter
+            .request_device(&wgpu::DeviceDescriptor {
+                label: Some("flambeau"),
+                required_features: adapter.features() & adapter::wanted_features(),
+                required_limits: adapter.limits(),
+                ..Default::default()
+            })
+            .await
+            .map_err(|error| Error::NoAdapter(format!("{description} refused a device: {error}")))?;
+        Self::assemble(device, queue, description, config)
+    }
+
+    /// Runs on a device that already exists; `description` is asked from the device when it is `None`.
+    ///
+    /// The device's uncaptured-error and device-lost callbacks become the runtime's.
+    pub fn adopt(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        description: Option<wgpu::AdapterInfo>,
+        config: &GpuConfig,
+    ) -> Result<Arc<Runtime>> {
+        let info = description.unwrap_or_else(|| device.adapter_info());
+        Self::assemble(device, queue, AdapterDescription::new(0, info), config)
+    }
+
+    fn assemble(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        description: AdapterDescription,
+        config: &GpuConfig,
+    ) -> Result<Arc<Runtime>> {
+        let limits = device.limits();
+        if limits.max_storage_buffers_per_shader_stage < REQUIRED_STORAGE_BUFFERS {
+            return Err(Error::Unsupported {
+                device: description.to_string(),
+                message: format!(
+                    "kernels need maxStorageBuffersPerShaderStage = {REQUIRED_STORAGE_BUFFERS}, it has {}",
+                    limits.max_storage_buffers_per_shader_stage
+                ),
+            });
+        }
+        let largest_group =
+            limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+        let config =
+            GpuConfig { workgroup_size: config.workgroup_size.clamp(1, largest_group), ..config.clone() };
+        let ledger = Arc::new(stats::Ledger::default());
+        let faults = fault::Faults::watch(&device, ledger.clone());
+        Ok(Arc::new(Runtime {
+            device,
+            queue,
+            description,
+            limits,
+            config,
+            faults,
+            ledger,
+            counters: Default::default(),
+            pool: Default::default(),
+            pipelines: Default::default(),
+            bind_groups: Default::default(),
+            submissions: Default::default(),
+        }))
+    }
+
+    /// The adapter this runs on.
+    pub fn description(&self) -> &AdapterDescription {
+        &self.description
+    }
+
+    /// The device's limits.
+    pub fn limits(&self) -> &wgpu::Limits {
+        &self.limits
+    }
+
+    /// Can shaders `enable f16`?
+    pub fn has_f16(&self) -> bool {
+        self.device.features().contains(wgpu::Features::SHADER_F16)
+    }
+
+    /// The configuration in force, with what was asked for clamped to the limits.
+    pub fn config(&self) -> &GpuConfig {
+        &self.config
+    }
+
+    /// The fault that stopped this runtime, if there was one. It stays.
+    pub fn error(&self) -> Option<Error> {
+        self.faults.get()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.faults.check()
+    }
+
+    /// Destroys the device, as a driver reset would: every later call is `Err(DeviceLost)`.
+    pub fn destroy(&self) {
+        self.faults.set(Error::DeviceLost("destroy() was called".into()));
+        self.device.destroy();
+        self.run_callbacks();
+    }
+
+    /// How often the queue was called and what was created, since the start.
+    pub fn stats(&self) -> GpuStats {
+        self.counters.snapshot()
+    }
+
+    /// What the buffers of this runtime take.
+    pub fn memory(&self) -> MemoryStats {
+        self.ledger.snapshot()
+    }
+}
+
+/// Locks, whether or not another thread panicked while it held the lock: nothing guarded here is left
+/// half-changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

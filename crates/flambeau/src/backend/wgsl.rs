@@ -1,0 +1,107 @@
+//! Small pieces of WGSL that fused and structured kernels share: types, conversions, uniform parameters.
+
+use crate::dtype::{DType, Lane};
+use crate::op::structured::Param;
+
+/// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
+pub(crate) fn storage_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool | DType::U8 | DType::U32 => "u32",
+        DType::I32 => "i32",
+        DType::F16 => "f16",
+        DType::F32 => "f32",
+        DType::I64 | DType::F64 => unreachable!("the GPU has no {dtype}"),
+    }
+}
+
+/// Bytes of one element in GPU memory.
+pub(crate) fn storage_bytes(dtype: DType) -> u64 {
+    if dtype == DType::F16 { 2 } else { 4 }
+}
+
+/// The type a dtype is computed in.
+pub(crate) fn lane_type(dtype: DType) -> &'static str {
+    match dtype.lane() {
+        Lane::Bool => "bool",
+        Lane::U32 => "u32",
+        Lane::I32 => "i32",
+        Lane::F32 => "f32",
+        Lane::I64 | Lane::F64 => unreachable!("the GPU has no {dtype}"),
+    }
+}
+
+/// A stored element as the type it is computed in.
+pub(crate) fn widen(dtype: DType, stored: &str) -> String {
+    match dtype {
+        DType::Bool => format!("({stored} != 0u)"),
+        DType::F16 => format!("f32({stored})"),
+        _ => stored.to_string(),
+    }
+}
+
+/// A computed value as the type it is stored in.
+pub(crate) fn narrow(dtype: DType, value: &str) -> String {
+    match dtype {
+        DType::Bool => format!("select(0u, 1u, {value})"),
+        DType::U8 => format!("({value} & 0xffu)"),
+        DType::F16 => format!("f16({value})"),
+        _ => value.to_string(),
+    }
+}
+
+/// The numbers of a kernel's uniform block, `params: array<vec4<u32>, N>`.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    pub list: Vec<Param>,
+}
+
+impl Params {
+    /// Adds a number; returns the WGSL that reads it.
+    pub fn push(&mut self, param: Param) -> String {
+        let known = self.list.iter().position(|known| *known == param);
+        let at = known.unwrap_or_else(|| {
+            self.list.push(param);
+            self.list.len() - 1
+        });
+        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
+    }
+
+    pub fn size(&mut self, size: usize) -> String {
+        self.push(Param::Fixed(size as u32))
+    }
+
+    /// A stride; index arithmetic wraps, so a negative one works too.
+    pub fn stride(&mut self, stride: i64) -> String {
+        self.push(Param::Fixed(stride as u32))
+    }
+
+    /// The length of the array; at least one, as WGSL has no empty arrays.
+    pub fn vectors(&self) -> usize {
+        self.list.len().div_ceil(4).max(1)
+    }
+}
+
+/// Declares the status words and `fl_fault`, which records the first fault: the node, the run, and a value.
+/// A fault stays until the host has seen it; `fl_healthy` is false until then.
+pub(crate) fn status_declaration(binding: usize) -> String {
+    format!(
+        "@group(0) @binding({binding}) var<storage, read_write> status: array<atomic<u32>, 4>;
+fn fl_fault(node: u32, run: u32, value: u32) {{
+    if (atomicAdd(&status[0], 1u) == 0u) {{
+        atomicStore(&status[1], node);
+        atomicStore(&status[2], run);
+        atomicStore(&status[3], value);
+    }}
+}}
+fn fl_healthy() -> bool {{ return atomicLoad(&status[0]) == 0u; }}
+"
+    )
+}
+
+/// A grid of workgroups for `count` threads: a kernel finds its number as
+/// `(group.x + group.y * groups.x) * size + thread`.
+pub(crate) fn groups_for(count: usize, size: usize) -> [u32; 3] {
+    let groups = count.div_ceil(size).max(1);
+    let rows = groups.div_ceil(65_535);
+    [groups.div_ceil(rows) as u32, rows as u32, 1]
+}

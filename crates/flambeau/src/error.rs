@@ -1,0 +1,177 @@
+//! The errors of the library: values with names in them (op, shapes, dtype, device, bytes).
+//!
+//! Every fallible method `try_x` returns one of these; its twin `x` panics with the same message at the
+//! caller's line. Nothing here prints or panics.
+
+use crate::dtype::DType;
+use crate::shape::Shape;
+
+/// What went wrong, with the op, shapes, dtypes, devices or bytes concerned.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The shapes given to an op do not fit together.
+    #[error("{op}: {message}")]
+    Shape {
+        /// The op that refused.
+        op: &'static str,
+        /// What does not fit, with the shapes in it.
+        message: String,
+    },
+    /// A dtype that the op or the device does not take.
+    #[error("{op}: {message}")]
+    DType {
+        /// The op that refused.
+        op: &'static str,
+        /// What was given and what is accepted.
+        message: String,
+    },
+    /// Two tensors of one op live on different devices.
+    #[error("{op}: the operands are on different devices ({left} and {right}); move one with `to(&device)`")]
+    DeviceMismatch {
+        /// The op that refused.
+        op: &'static str,
+        /// The first operand's device.
+        left: String,
+        /// The other operand's device.
+        right: String,
+    },
+    /// An argument outside what the op accepts.
+    #[error("{op}: {message}")]
+    Argument {
+        /// The op that refused.
+        op: &'static str,
+        /// What was given and what is accepted.
+        message: String,
+    },
+    /// An index read from a tensor is outside the dimension it indexes.
+    #[error(
+        "{op}: index {index} is out of range for a dimension of size {size} (node created at {location})"
+    )]
+    IndexOutOfRange {
+        /// The op that indexes.
+        op: &'static str,
+        /// The first offending index.
+        index: i64,
+        /// The size of the dimension indexed.
+        size: usize,
+        /// The line that created the node.
+        location: String,
+    },
+    /// Debug mode found a NaN or an infinity in a result.
+    #[error("{op}: the result has a value that is not finite (node created at {location})")]
+    NonFinite {
+        /// The op whose result it is.
+        op: &'static str,
+        /// The line that created the node.
+        location: String,
+    },
+    /// A value was computed in the same stretch of work as a fault, and cannot be trusted.
+    #[error("this value was computed after a fault on the device and cannot be trusted; the fault was: {0}")]
+    Poisoned(Box<Error>),
+    /// Autograd cannot do what was asked.
+    #[error("autograd: {0}")]
+    Autograd(String),
+    /// No adapter fits the request.
+    #[error("no suitable GPU adapter found: {0}")]
+    NoAdapter(String),
+    /// The device cannot do this at all (a missing feature).
+    #[error("{device}: {message}")]
+    Unsupported {
+        /// The device.
+        device: String,
+        /// What is missing.
+        message: String,
+    },
+    /// The GPU went away (driver reset, unplugged, destroyed). Its tensors are gone.
+    #[error("the GPU device was lost: {0}; its tensors are gone, create a new device to go on")]
+    DeviceLost(String),
+    /// An allocation failed.
+    #[error(
+        "out of GPU memory: {requested} bytes requested with {in_use} in use{}; free tensors or use smaller batches",
+        limit.map(|limit| format!(" (limit {limit})")).unwrap_or_default()
+    )]
+    OutOfMemory {
+        /// Bytes of the failed request.
+        requested: u64,
+        /// Bytes in use when it failed.
+        in_use: u64,
+        /// The limit that was hit, where one is known.
+        limit: Option<u64>,
+    },
+    /// A device limit would be exceeded.
+    #[error("{what} is {requested}, above the device's limit {limit_name} = {limit}")]
+    Limit {
+        /// What is too large.
+        what: String,
+        /// The size asked for.
+        requested: u64,
+        /// The name of the limit, as WebGPU calls it.
+        limit_name: &'static str,
+        /// The device's value of it.
+        limit: u64,
+    },
+    /// A shader does not compile.
+    #[error("shader {label}: {message}\n--- source ---\n{source_text}")]
+    Shader {
+        /// The kernel's name.
+        label: String,
+        /// The compiler's message.
+        message: String,
+        /// The WGSL.
+        source_text: String,
+    },
+    /// The driver or wgpu reported an error that is none of the above.
+    #[error("gpu: {0}")]
+    Gpu(String),
+    /// A file or stream could not be read or written.
+    #[error("{path}: {message}")]
+    Io {
+        /// The path.
+        path: String,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// The library's result type.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn shape(op: &'static str, message: impl Into<String>) -> Self {
+        Error::Shape { op, message: message.into() }
+    }
+
+    pub(crate) fn argument(op: &'static str, message: impl Into<String>) -> Self {
+        Error::Argument { op, message: message.into() }
+    }
+
+    pub(crate) fn dtype(op: &'static str, message: impl Into<String>) -> Self {
+        Error::DType { op, message: message.into() }
+    }
+
+    pub(crate) fn dtype_not_accepted(op: &'static str, given: DType, accepted: &str) -> Self {
+        Error::dtype(op, format!("dtype {given} is not accepted; use {accepted}"))
+    }
+
+    /// The same error, naming the line that created the node.
+    pub(crate) fn at(mut self, line: &std::panic::Location) -> Self {
+        if let Error::IndexOutOfRange { location, .. } | Error::NonFinite { location, .. } = &mut self {
+            *location = line.to_string();
+        }
+        self
+    }
+
+    pub(crate) fn broadcast(op: &'static str, left: &Shape, right: &Shape) -> Self {
+        Error::shape(op, format!("shapes {left} and {right} cannot be broadcast together"))
+    }
+}
+
+/// Returns the value, or panics with the error's message at the caller's line.
+#[track_caller]
+pub(crate) fn expect<T>(result: Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,50 @@
+//! Random numbers from random bits; used by `rand`, `randn` and their kin.
+
+use super::block::Block;
+use super::{Elementwise, Signature};
+use crate::op::{Saves, not_differentiable};
+use crate::rng;
+
+macro_rules! from_bits {
+    ($(#[$doc:meta])* $static:ident, $name:literal, $number:expr, $wgsl:literal) => {
+        $(#[$doc])*
+        pub(crate) static $static: Elementwise = Elementwise {
+            name: $name,
+            args: &["bits"],
+            signature: Signature::FromBits,
+            cpu: |_| Some(|args, out| convert(args[0], out, $number)),
+            wgsl: $wgsl,
+            wgsl_int: $wgsl,
+            wgsl_helpers: include_str!("../../rng.wgsl"),
+            saves: Saves::NOTHING,
+            vjp: not_differentiable,
+            differentiable: false,
+            domain: &[(0.0, 4294967295.0)],
+            tolerance: None,
+        };
+    };
+}
+
+from_bits!(
+    /// Bits to a uniform number in [0, 1).
+    UNIFORM, "uniform_from_bits", rng::uniform, "fl_uniform({bits})"
+);
+from_bits!(
+    /// Bits to a standard normal number.
+    NORMAL, "normal_from_bits", rng::normal, "fl_normal({bits})"
+);
+
+pub(super) static TABLE: &[&Elementwise] = &[&UNIFORM, &NORMAL];
+
+/// The interpreter's integers are I64 and its floats F64; the backends' are U32 and F32.
+fn convert(bits: &Block, out: &mut Block, number: fn(u32) -> f32) {
+    match (bits, out) {
+        (Block::U32(bits), Block::F32(out)) => {
+            out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = number(bits));
+        }
+        (Block::I64(bits), Block::F64(out)) => {
+            out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = f64::from(number(bits as u32)));
+        }
+        (bits, out) => unreachable!("random bits of {bits:?} to {out:?}"),
+    }
+}

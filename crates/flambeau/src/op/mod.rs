@@ -1,0 +1,189 @@
+//! The op table: every primitive the library has, each in one place.
+//!
+//! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
+//! - A structured primitive (matmul, scan, sort, scatter) is one file that implements [`Structured`].
+//! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
+//!   made of: the planner and the two code generators know them by name.
+//!
+//! Everything else is a composite method on `Tensor`, written with these.
+
+pub(crate) mod elementwise;
+pub(crate) mod gather;
+pub(crate) mod matmul;
+pub(crate) mod reduce;
+pub(crate) mod scatter;
+pub(crate) mod structured;
+pub(crate) mod view;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+pub(crate) use elementwise::Elementwise;
+pub(crate) use reduce::{Reduce, ReduceKind};
+pub(crate) use structured::{Structured, StructuredOp};
+pub(crate) use view::View;
+
+/// What a node computes from its inputs. Numbers that may change from step to step are not in here: they are
+/// the node's `data`, and never part of a plan's key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Op {
+    /// One number, data\[0\], at every element.
+    Constant,
+    /// The coordinate along `dim`, as I32.
+    Iota { dim: usize },
+    /// Random bits (U32): data\[0..4\] is the generator's key and counter, two words each.
+    Bits,
+    /// True as long as the device has seen no fault: what guards parameter updates.
+    Healthy,
+    /// An elementwise primitive; inputs have the output's shape.
+    Map(&'static Elementwise),
+    /// A change of dtype, to the output's.
+    Cast,
+    /// Another way to index the input's elements.
+    View(View),
+    /// out[c] = source[c with c\[dim\] replaced by index[c]]; inputs: source, index.
+    Gather { dim: usize },
+    /// A reduction that keeps the reduced dimensions, with size 1.
+    Reduce(Reduce),
+    /// A primitive with kernels of its own.
+    Structured(StructuredOp),
+    /// Stands for an input that a derivative rule did not ask to keep; evaluating it is an error.
+    Unsaved,
+}
+
+impl Op {
+    /// The op's name in errors, plans and statistics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Constant => "constant",
+            Op::Iota { .. } => "iota",
+            Op::Bits => "random_bits",
+            Op::Healthy => "healthy",
+            Op::Map(map) => map.name,
+            Op::Cast => "cast",
+            Op::View(view) => view.name(),
+            Op::Gather { .. } => "gather",
+            Op::Reduce(reduce) => reduce.kind.name(),
+            Op::Unsaved => "unsaved",
+            Op::Structured(op) => op.name(),
+        }
+    }
+
+    /// The op's own kernels, if it is a structured primitive.
+    pub fn structured(&self) -> Option<&dyn Structured> {
+        match self {
+            Op::Structured(op) => Some(&**op),
+            _ => None,
+        }
+    }
+
+    /// Is it made of nothing but data and coordinates?
+    pub fn is_source(&self) -> bool {
+        matches!(self, Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy)
+    }
+
+    /// What the derivative rule reads.
+    pub fn saves(&self) -> Saves {
+        match self {
+            Op::Map(map) => map.saves,
+            Op::Gather { .. } => Saves::inputs(0b10),
+            Op::Reduce(reduce) => reduce.kind.saves(),
+            Op::Constant
+            | Op::Iota { .. }
+            | Op::Bits
+            | Op::Healthy
+            | Op::Cast
+            | Op::View(_)
+            | Op::Unsaved => Saves::NOTHING,
+            Op::Structured(op) => op.saves(),
+        }
+    }
+
+    /// The gradients of the inputs, given those of the outputs.
+    pub fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        match self {
+            Op::Map(map) => (map.vjp)(v),
+            Op::Cast => Ok(vec![Some(v.grad().try_to_dtype(v.input(0).dtype())?)]),
+            Op::View(view) => view.vjp(v),
+            Op::Gather { dim } => gather::vjp(*dim, v),
+            Op::Reduce(reduce) => reduce.vjp(v),
+            Op::Structured(op) => op.vjp(v),
+            Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy | Op::Unsaved => not_differentiable(v),
+        }
+    }
+}
+
+/// One gradient per input; `None` where the input needs none (indexes, masks).
+pub(crate) type Grads = Vec<Option<Tensor>>;
+
+/// Which of a node's inputs and outputs its derivative rule reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Saves {
+    /// Bit i: input i is read.
+    pub inputs: u32,
+    /// The outputs are read.
+    pub outputs: bool,
+}
+
+impl Saves {
+    pub const NOTHING: Saves = Saves { inputs: 0, outputs: false };
+
+    pub const fn inputs(mask: u32) -> Saves {
+        Saves { inputs: mask, outputs: false }
+    }
+
+    pub fn input(self, index: usize) -> bool {
+        self.inputs & (1 << index) != 0
+    }
+}
+
+/// What a derivative rule is given.
+pub(crate) struct Vjp<'a> {
+    pub name: &'static str,
+    /// The gradient of each output; `None` where nothing flowed into it.
+    pub grads: &'a [Option<Tensor>],
+    pub inputs: &'a [Tensor],
+    pub outputs: &'a [Tensor],
+    /// Which inputs need a gradient: rules may skip the others.
+    pub needs: &'a [bool],
+    /// The node's numbers (slice starts and the like).
+    pub data: &'a [crate::dtype::Scalar],
+}
+
+impl Vjp<'_> {
+    /// The gradient of the only output.
+    pub fn grad(&self) -> &Tensor {
+        self.grads[0].as_ref().expect("a rule runs only when its single output has a gradient")
+    }
+
+    pub fn input(&self, index: usize) -> &Tensor {
+        &self.inputs[index]
+    }
+
+    pub fn output(&self) -> &Tensor {
+        &self.outputs[0]
+    }
+}
+
+/// The rule of ops that have none.
+pub(crate) fn not_differentiable(v: &Vjp) -> Result<Grads> {
+    Err(Error::Autograd(format!("{} is not differentiable, but a gradient reached it", v.name)))
+}
+
+/// Shape and dtype of one output of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Meta {
+    pub shape: Shape,
+    pub dtype: DType,
+}
+
+impl Meta {
+    pub fn new(shape: impl Into<Shape>, dtype: DType) -> Meta {
+        Meta { shape: shape.into(), dtype }
+    }
+
+    pub fn numel(&self) -> usize {
+        self.shape.numel()
+    }
+}

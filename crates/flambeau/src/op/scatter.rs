@@ -1,0 +1,208 @@
+//! Scatter: writes or adds values along one dimension at positions given by another tensor; the adjoint of gather.
+
+use super::elementwise::Block;
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::{Grads, Meta, Saves, Vjp};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::{Params, narrow, status_declaration, storage_type, widen};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::plan::kernel::StructuredCall;
+use crate::shape::Shape;
+
+/// What happens at an indexed place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Mode {
+    /// The value replaces what was there; of several the last one stays.
+    Set,
+    /// The value is added, in the order of the indexes.
+    Add,
+}
+
+/// out = base, then for every coordinate c of the index: out[c with c\[dim\] := index[c]] (= | +=) value[c].
+/// Inputs: base, index, values; index and values have one shape, nowhere larger than the base but along `dim`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Scatter {
+    pub dim: usize,
+    pub mode: Mode,
+}
+
+impl Structured for Scatter {
+    fn name(&self) -> &'static str {
+        match self.mode {
+            Mode::Set => "scatter",
+            Mode::Add => "scatter_add",
+        }
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(0b010)
+    }
+
+    /// The values' gradient is gathered from where they went; what was overwritten gets none.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (g, index, dim) = (v.grad(), v.input(1), self.dim as isize);
+        let base = match self.mode {
+            Mode::Add => g.clone(),
+            Mode::Set => g.try_scatter(dim, index, &g.full_of(index.shape(), 0))?,
+        };
+        Ok(vec![Some(base), None, Some(g.try_gather(dim, index)?)])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
+        let mut result = base.values.clone();
+        let Block::I64(positions) = &index.values else { unreachable!("indexes are integers") };
+        let places = self.places(&base.shape, &index.shape, |k| positions[k])?;
+        for (k, place) in places.into_iter().enumerate() {
+            match (&mut result, &values.values) {
+                (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                (Block::F64(to), Block::F64(from)) => to[place] = from[k],
+                (Block::I64(to), Block::I64(from)) => to[place] = from[k],
+                (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],
+                other => unreachable!("scatter of {other:?}"),
+            }
+        }
+        Ok(vec![Exact { shape: base.shape.clone(), dtype: outputs[0].dtype, values: result }])
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
+        let position = |k: usize| match index.buffer {
+            HostBuffer::I32(index) => i64::from(index[k]),
+            HostBuffer::U32(index) => i64::from(index[k]),
+            HostBuffer::U8(index) => i64::from(index[k]),
+            HostBuffer::I64(index) => index[k],
+            _ => unreachable!("indexes are integers"),
+        };
+        let places = self.places(&base.meta.shape, &index.meta.shape, position)?;
+        macro_rules! put {
+            ($base:expr, $values:expr, $out:expr, $add:expr) => {{
+                $out.copy_from_slice($base);
+                for (place, &value) in places.into_iter().zip($values.iter()) {
+                    $out[place] = if self.mode == Mode::Add { $add($out[place], value) } else { value };
+                }
+            }};
+        }
+        match (base.buffer, values.buffer, &mut outputs[0]) {
+            (HostBuffer::F32(b), HostBuffer::F32(v), HostBuffer::F32(o)) => put!(b, v, o, |a, b| a + b),
+            (HostBuffer::F64(b), HostBuffer::F64(v), HostBuffer::F64(o)) => put!(b, v, o, |a, b| a + b),
+            (HostBuffer::F16(b), HostBuffer::F16(v), HostBuffer::F16(o)) => put!(b, v, o, |a, b| a + b),
+            (HostBuffer::I32(b), HostBuffer::I32(v), HostBuffer::I32(o)) => put!(b, v, o, i32::wrapping_add),
+            (HostBuffer::U32(b), HostBuffer::U32(v), HostBuffer::U32(o)) => put!(b, v, o, u32::wrapping_add),
+            (HostBuffer::I64(b), HostBuffer::I64(v), HostBuffer::I64(o)) => put!(b, v, o, i64::wrapping_add),
+            (HostBuffer::U8(b), HostBuffer::U8(v), HostBuffer::U8(o)) => put!(b, v, o, u8::wrapping_add),
+            (HostBuffer::Bool(b), HostBuffer::Bool(v), HostBuffer::Bool(o)) => put!(b, v, o, |a, b| a | b),
+            _ => unreachable!("base and values have one dtype"),
+        }
+        Ok(())
+    }
+
+    /// One thread per result looks through the indexes of its line, in order: no atomics, the same sum every time.
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let (base, index, values) = (&call.inputs[0].meta, &call.inputs[1].meta, &call.inputs[2].meta);
+        let mut params = Params::default();
+        let numel = params.size(base.numel());
+        let (strides, index_strides) = (base.shape.strides(), index.shape.strides());
+        // Coordinates of the result, and the offset of its line in the index.
+        let (mut coordinates, mut inside) = (String::new(), String::from("true"));
+        for d in 0..base.shape.rank() {
+            let (size, stride) = (params.size(base.shape[d]), params.stride(strides[d]));
+            if d == self.dim {
+                coordinates += &format!("    let place = (at / {stride}) % {size};\n");
+            } else {
+                let (limit, along) = (params.size(index.shape[d]), params.stride(index_strides[d]));
+                coordinates +=
+                    &format!("    let c{d} = (at / {stride}) % {size};\n    line += c{d} * {along};\n");
+                inside += &format!(" && c{d} < {limit}");
+            }
+        }
+        let (length, step) = (params.size(index.shape[self.dim]), params.stride(index_strides[self.dim]));
+        let size = params.size(base.shape[self.dim]);
+        let (node, run) = (params.size(call.node as usize), params.push(Param::Run));
+        let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
+        let value = read("values", values, "line + j * step");
+        let combine = match (self.mode, base.dtype) {
+            (Mode::Set, _) => format!("result = {value};"),
+            (Mode::Add, DType::Bool) => format!("result = result || {value};"),
+            (Mode::Add, _) => format!("result += {value};"),
+        };
+        let source = format!(
+            "{enable}@group(0) @binding(0) var<storage, read> base: array<{stored}>;
+@group(0) @binding(1) var<storage, read> index: array<{index_type}>;
+@group(0) @binding(2) var<storage, read> values: array<{stored}>;
+@group(0) @binding(3) var<storage, read_write> out: array<{stored}>;
+{status}@group(0) @binding(5) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (group.x + group.y * groups.x) * 64u + thread;
+    if (at >= {numel}) {{ return; }}
+    var line = 0u;
+{coordinates}    var result = {first};
+    if ({inside}) {{
+        let step = {step};
+        for (var j = 0u; j < {length}; j++) {{
+            let found = u32(index[line + j * step]);
+            if (found == place) {{ {combine} }}
+            if (place == 0u && found >= {size}) {{ fl_fault({node}, {run}, found); }}
+        }}
+    }}
+    out[at] = {result};
+}}
+",
+            enable = if base.dtype == DType::F16 { "enable f16;\n" } else { "" },
+            stored = storage_type(base.dtype),
+            index_type = storage_type(index.dtype),
+            status = status_declaration(4),
+            vectors = params.vectors(),
+            first = read("base", base, "at"),
+            result = narrow(base.dtype, "result"),
+        );
+        Ok(vec![Program {
+            label: self.name(),
+            source,
+            entry: "main".into(),
+            bindings: vec![
+                Bound::Input(0),
+                Bound::Input(1),
+                Bound::Input(2),
+                Bound::Output(0),
+                Bound::Status,
+            ],
+            params: params.list,
+            groups: crate::backend::wgsl::groups_for(base.numel(), 64),
+            scratch: Vec::new(),
+            trusted: true,
+            checks: Some(base.shape[self.dim]),
+        }])
+    }
+}
+
+impl Scatter {
+    /// Where each value goes, as offsets into the base.
+    fn places(&self, base: &Shape, index: &Shape, position: impl Fn(usize) -> i64) -> Result<Vec<usize>> {
+        let (strides, index_strides) = (base.strides(), index.strides());
+        let mut places = Vec::with_capacity(index.numel());
+        for k in 0..index.numel() {
+            let found = position(k);
+            let size = base[self.dim];
+            if found < 0 || found >= size as i64 {
+                let location = String::new();
+                return Err(Error::IndexOutOfRange { op: self.name(), index: found, size, location });
+            }
+            let place = (0..index.rank()).map(|d| {
+                let c = if d == self.dim { found } else { (k as i64 / index_strides[d]) % index[d] as i64 };
+                c * strides[d]
+            });
+            places.push(place.sum::<i64>() as usize);
+        }
+        Ok(places)
+    }
+}

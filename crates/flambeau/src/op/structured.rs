@@ -1,0 +1,118 @@
+//! What a structured primitive brings: its kernels for both backends, its derivative, and its definition for the
+//! interpreter, all in one file.
+
+use super::elementwise::Block;
+use super::matmul::MatMul;
+use super::scatter::Scatter;
+use super::{Grads, Meta, Saves, Vjp};
+use crate::backend::cpu::CpuOperand;
+use crate::backend::cpu::HostBuffer;
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::plan::kernel::StructuredCall;
+use crate::shape::Shape;
+
+/// How an operand must lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One element after the other.
+    Contiguous,
+    /// Any strides and offset.
+    Strided,
+}
+
+/// A value of the interpreter: f64 for floats, i64 for integers, bool for booleans; contiguous.
+#[derive(Debug, Clone)]
+pub(crate) struct Exact {
+    pub shape: Shape,
+    pub dtype: DType,
+    pub values: Block,
+}
+
+/// A primitive with kernels of its own.
+pub(crate) trait Structured {
+    fn name(&self) -> &'static str;
+
+    fn layout(&self, input: usize) -> Layout;
+
+    /// What the derivative rule reads.
+    fn saves(&self) -> Saves;
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads>;
+
+    /// The definition, in f64.
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Result<Vec<Exact>>;
+
+    /// Fills the outputs on the CPU.
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()>;
+
+    /// The shaders that fill the outputs on the GPU, to be dispatched in this order.
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>>;
+}
+
+/// Every structured primitive.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum StructuredOp {
+    /// Batched matrix product.
+    MatMul(MatMul),
+    /// Writes or adds values at indexed places along a dimension.
+    Scatter(Scatter),
+}
+
+impl std::ops::Deref for StructuredOp {
+    type Target = dyn Structured;
+
+    fn deref(&self) -> &(dyn Structured + 'static) {
+        match self {
+            StructuredOp::MatMul(op) => op,
+            StructuredOp::Scatter(op) => op,
+        }
+    }
+}
+
+/// A number in a kernel's uniform block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Param {
+    /// Always the same.
+    Fixed(u32),
+    /// data\[index\] in the form a lane type has it.
+    Data(u32, crate::dtype::Lane),
+    /// An offset or a start that depends on data.
+    Linear(crate::plan::access::Linear),
+    /// The run's number, for fault reports.
+    Run,
+}
+
+/// Which buffer a shader's binding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The call's input, read.
+    Input(usize),
+    /// The call's output, written (and read).
+    Output(usize),
+    /// A scratch buffer of the call, by number; see [`Program::scratch`].
+    Scratch(usize),
+    /// The device's status words.
+    Status,
+}
+
+/// One shader of a structured op, with its buffers and size.
+///
+/// Bindings are numbered in the order of `bindings`; inputs are declared `var<storage, read>`, the others
+/// `read_write`. The uniform block, if `params` is not empty, comes last as
+/// `var<uniform> params: array<vec4<u32>, N>` with N = ceil(params / 4).
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub label: &'static str,
+    pub source: String,
+    pub entry: String,
+    pub bindings: Vec<Bound>,
+    pub params: Vec<Param>,
+    pub groups: [u32; 3],
+    /// Bytes of the scratch buffers this and the other programs of the call name; equal in all of them.
+    pub scratch: Vec<u64>,
+    /// Written by us and safe without the driver's index checks.
+    pub trusted: bool,
+    /// The size of the dimension it indexes with values from memory, if it does: a fault names it.
+    pub checks: Option<usize>,
+}

@@ -1,0 +1,71 @@
+//! Views: other ways to index the same elements. They move no data; the kernels that use them read through them.
+//!
+//! `Slice` and `Embed` are each other's adjoint, which is what makes their derivatives, of any order, views too.
+
+use super::{Grads, Vjp};
+use crate::error::Result;
+use smallvec::SmallVec;
+
+/// How the output's coordinates are found in the input. Sizes are those of the node's shapes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    /// The same elements in the same order, in another shape.
+    Reshape,
+    /// Output dimension i is input dimension p\[i\].
+    Permute(SmallVec<[usize; 6]>),
+    /// Dimensions of size 1 repeated; the rank stays.
+    Expand,
+    /// out[i] = in[start + i·step] along `dim`; the start is data\[0\].
+    Slice { dim: usize, step: isize },
+    /// out[start + i·step] = in[i] along `dim`, zero elsewhere; the start is data\[0\], the step positive.
+    Embed { dim: usize, step: usize },
+    /// Overlapping windows along `dim`, `step` apart: in[n] to out[count, …, size], the window's elements last.
+    Window { dim: usize, step: usize },
+}
+
+impl View {
+    pub fn name(&self) -> &'static str {
+        match self {
+            View::Reshape => "reshape",
+            View::Permute(_) => "permute",
+            View::Expand => "expand",
+            View::Slice { .. } => "slice",
+            View::Embed { .. } => "pad",
+            View::Window { .. } => "unfold",
+        }
+    }
+
+    pub fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (g, shape) = (v.grad(), v.input(0).shape());
+        let start = || v.data[0].to_i64();
+        let gradient = match self {
+            View::Reshape => g.try_reshape(shape)?,
+            View::Permute(order) => {
+                let mut inverse = vec![0; order.len()];
+                order.iter().enumerate().for_each(|(to, &from)| inverse[from] = to as isize);
+                g.try_permute(&inverse)?
+            }
+            View::Expand => {
+                let expanded = (0..shape.rank()).filter(|&d| shape[d] != g.shape()[d]).map(|d| d as isize);
+                g.try_sum_keepdim(expanded.collect::<Vec<_>>())?
+            }
+            View::Slice { dim, step } if *step > 0 => g.embed(*dim, shape[*dim], start(), *step as usize)?,
+            View::Slice { dim, step } => {
+                let length = g.shape()[*dim];
+                let lowest = start() + (length as i64 - 1) * *step as i64;
+                g.try_flip(*dim as isize)?.embed(*dim, shape[*dim], lowest, step.unsigned_abs())?
+            }
+            View::Embed { dim, step } => g.slice_strided(*dim, start(), *step as isize, shape[*dim])?,
+            View::Window { dim, step } => {
+                let last = g.shape().rank() - 1;
+                let mut total = g.try_select(last as isize, 0)?.embed(*dim, shape[*dim], 0, *step)?;
+                for k in 1..g.shape()[last] {
+                    let window = g.try_select(last as isize, k as isize)?;
+                    total = total.try_add(&window.embed(*dim, shape[*dim], k as i64, *step)?)?;
+                }
+                total
+            }
+        };
+        Ok(vec![Some(gradient)])
+    }
+}

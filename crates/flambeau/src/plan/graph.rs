@@ -1,0 +1,189 @@
+//! A snapshot of the nodes an evaluation needs, as a list in dependency order.
+//!
+//! The list without its data is the key of the plan cache: two graphs with equal lists run the same plan. Equal
+//! subexpressions are merged while the list is made, except across checkpoint regions, which exist to be recomputed.
+
+use crate::dtype::Scalar;
+use crate::op::{Meta, Op, View};
+use crate::tensor::node::{Node, State, Storage, Value};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// One output of one node of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Ref {
+    pub node: u32,
+    pub output: u32,
+}
+
+/// A node of the snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct GraphNode {
+    /// What it computes; None for a value that is already there.
+    pub op: Option<Op>,
+    pub inputs: SmallVec<[Ref; 3]>,
+    pub outputs: SmallVec<[Meta; 1]>,
+    /// The index of its first number in the graph's data.
+    pub datum: u32,
+    pub region: u32,
+}
+
+/// The structure of an evaluation: the plan cache's key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Graph {
+    pub nodes: Vec<GraphNode>,
+    /// What must be in memory afterwards.
+    pub roots: Vec<Ref>,
+}
+
+impl Graph {
+    pub fn meta(&self, value: Ref) -> &Meta {
+        &self.nodes[value.node as usize].outputs[value.output as usize]
+    }
+
+    pub fn node(&self, value: Ref) -> &GraphNode {
+        &self.nodes[value.node as usize]
+    }
+
+    /// The value that a chain of views starts from.
+    pub fn base(&self, mut value: Ref) -> Ref {
+        while let Some(Op::View(_)) = &self.node(value).op {
+            value = self.node(value).inputs[0];
+        }
+        value
+    }
+}
+
+/// A graph with everything one run of it needs.
+pub(crate) struct Snapshot {
+    pub graph: Graph,
+    /// The values of the input nodes, in the order of the list.
+    pub inputs: Vec<Arc<Storage>>,
+    /// Numbers that may differ from run to run.
+    pub data: Vec<Scalar>,
+    /// The nodes to fill, with the position of each one's first output in `graph.roots`.
+    pub targets: Vec<(Arc<Node>, usize)>,
+    /// The line that created each node.
+    pub locations: Vec<&'static Location<'static>>,
+}
+
+/// Collects what `wanted` needs. Values that a derivative rule has saved become roots too, so that a later
+/// backward pass finds them instead of computing them again.
+pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
+    let mut builder = Builder::default();
+    for value in wanted {
+        builder.add(value);
+    }
+    builder.finish(wanted)
+}
+
+#[derive(Default)]
+struct Builder {
+    nodes: Vec<GraphNode>,
+    inputs: Vec<Arc<Storage>>,
+    data: Vec<Scalar>,
+    locations: Vec<&'static Location<'static>>,
+    /// Which list entry a node has become.
+    known: HashMap<*const Node, u32>,
+    merged: HashMap<(Op, SmallVec<[Ref; 3]>, SmallVec<[Meta; 1]>, u32), u32>,
+    /// Pending nodes with their entry, in the order of the list; kept alive until the run is over.
+    pending: Vec<(Arc<Node>, u32)>,
+}
+
+impl Builder {
+    fn add(&mut self, value: &Value) {
+        let mut stack: Vec<(Value, bool)> = vec![(value.clone(), false)];
+        while let Some((value, expanded)) = stack.pop() {
+            let node = &value.node;
+            if let Entry::Occupied(_) = self.known.entry(Arc::as_ptr(node)) {
+                continue;
+            }
+            let state = node.state();
+            match &*state {
+                State::Ready(storages) => {
+                    let index = self.push(node, None, SmallVec::new(), 0);
+                    // A ready node with several outputs is listed whole; each output is an input of the plan.
+                    self.inputs.extend(storages.iter().cloned());
+                    self.known.insert(Arc::as_ptr(node), index);
+                }
+                State::Pending { inputs, .. } if !expanded => {
+                    stack.push((value.clone(), true));
+                    let unknown =
+                        inputs.iter().filter(|input| !self.known.contains_key(&Arc::as_ptr(&input.node)));
+                    stack.extend(unknown.map(|input| (input.clone(), false)));
+                }
+                State::Pending { op, inputs, data } => {
+                    let refs: SmallVec<[Ref; 3]> = inputs.iter().map(|input| self.resolve(input)).collect();
+                    let index = self.push_op(node, op, refs, data);
+                    self.known.insert(Arc::as_ptr(node), index);
+                    self.pending.push((node.clone(), index));
+                }
+            }
+        }
+    }
+
+    fn resolve(&self, value: &Value) -> Ref {
+        Ref { node: self.known[&Arc::as_ptr(&value.node)], output: value.output }
+    }
+
+    fn push_op(&mut self, node: &Arc<Node>, op: &Op, refs: SmallVec<[Ref; 3]>, data: &[Scalar]) -> u32 {
+        if !data.is_empty() {
+            let datum = self.data.len() as u32;
+            self.data.extend_from_slice(data);
+            return self.push(node, Some(op.clone()), refs, datum);
+        }
+        let key = (op.clone(), refs, node.outputs.clone(), node.region);
+        if let Some(&same) = self.merged.get(&key) {
+            return same;
+        }
+        let index = self.push(node, Some(op.clone()), key.1.clone(), 0);
+        self.merged.insert(key, index);
+        index
+    }
+
+    fn push(&mut self, node: &Arc<Node>, op: Option<Op>, inputs: SmallVec<[Ref; 3]>, datum: u32) -> u32 {
+        self.nodes.push(GraphNode { op, inputs, outputs: node.outputs.clone(), datum, region: node.region });
+        self.locations.push(node.location);
+        self.nodes.len() as u32 - 1
+    }
+
+    fn finish(self, wanted: &[Value]) -> Snapshot {
+        let mut graph = Graph { nodes: self.nodes, roots: Vec::new() };
+        let mut wants = vec![false; graph.nodes.len()];
+        for value in wanted {
+            wants[self.known[&Arc::as_ptr(&value.node)] as usize] = true;
+        }
+        for (node, index) in &self.pending {
+            if node.is_saved() {
+                // A saved view costs nothing to take again; what it looks at must be kept.
+                let base = graph.base(Ref { node: *index, output: 0 });
+                let kept = graph.node(base).op.as_ref().is_some_and(|op| !op.is_source());
+                wants[base.node as usize] |= kept;
+            }
+        }
+        let mut first_root = vec![usize::MAX; graph.nodes.len()];
+        for (index, wanted) in wants.iter().enumerate() {
+            if *wanted && graph.nodes[index].op.is_some() {
+                first_root[index] = graph.roots.len();
+                let outputs = graph.nodes[index].outputs.len() as u32;
+                graph.roots.extend((0..outputs).map(|output| Ref { node: index as u32, output }));
+            }
+        }
+        let filled = self.pending.iter().filter(|(_, index)| first_root[*index as usize] != usize::MAX);
+        let targets = filled.map(|(node, index)| (node.clone(), first_root[*index as usize])).collect();
+        Snapshot { graph, inputs: self.inputs, data: self.data, targets, locations: self.locations }
+    }
+}
+
+/// Steps a view takes from the element it shows to the element it reads.
+impl GraphNode {
+    pub fn view(&self) -> Option<&View> {
+        match &self.op {
+            Some(Op::View(view)) => Some(view),
+            _ => None,
+        }
+    }
+}

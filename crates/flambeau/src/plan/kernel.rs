@@ -1,0 +1,188 @@
+//! What a plan is made of: kernels, and the places their operands lie in.
+//!
+//! A fused kernel is a short straight-line program run once per element of its iteration space. With a reduction it
+//! has two stages: the inner one runs over kept × reduced coordinates and feeds the reduction, the outer one runs
+//! over the kept coordinates and uses the result.
+
+use super::access::Access;
+use crate::dtype::DType;
+use crate::op::{Elementwise, Meta, Op, Reduce};
+
+/// Where an operand lies: a value given to the plan, or a buffer of the plan's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Input(u32),
+    Buffer(u32),
+}
+
+/// One instruction of a fused kernel; its result is named by its position.
+#[derive(Debug, Clone)]
+pub(crate) struct Inst {
+    pub kind: InstKind,
+    pub dtype: DType,
+    /// Runs for every reduced coordinate too.
+    pub inner: bool,
+    /// The graph node it stands for.
+    pub node: u32,
+}
+
+/// Positions of other instructions are `usize`; `operand` is a position in the kernel's inputs.
+#[derive(Debug, Clone)]
+pub(crate) enum InstKind {
+    /// An element of an input; zero where the access has none.
+    Load { operand: usize, access: Access },
+    /// data\[datum\]; zero where the access has none.
+    Constant { datum: u32, access: Access },
+    /// The access's offset itself, as I32.
+    Index { access: Access },
+    /// Random bits for element `offset` of a draw with key and counter data\[datum..datum + 4\].
+    Bits { datum: u32, access: Access },
+    /// Has the device been free of faults?
+    Healthy,
+    /// An elementwise primitive.
+    Map { op: &'static Elementwise, args: Vec<usize> },
+    /// A change of dtype.
+    Cast { arg: usize },
+    /// The value where the access has an element, else zero.
+    Mask { arg: usize, access: Access },
+    /// An element of an input at access + index · stride; an index outside 0..size is a fault.
+    Gather { operand: usize, access: Access, index: usize, stride: i64, size: usize },
+    /// The reduction of an inner value over all reduced coordinates.
+    Reduce { arg: usize, reduce: Reduce },
+}
+
+impl InstKind {
+    pub fn access(&self) -> Option<&Access> {
+        match self {
+            InstKind::Load { access, .. }
+            | InstKind::Constant { access, .. }
+            | InstKind::Index { access }
+            | InstKind::Bits { access, .. }
+            | InstKind::Mask { access, .. }
+            | InstKind::Gather { access, .. } => Some(access),
+            InstKind::Healthy | InstKind::Map { .. } | InstKind::Cast { .. } | InstKind::Reduce { .. } => {
+                None
+            }
+        }
+    }
+
+    pub fn access_mut(&mut self) -> Option<&mut Access> {
+        match self {
+            InstKind::Load { access, .. }
+            | InstKind::Constant { access, .. }
+            | InstKind::Index { access }
+            | InstKind::Bits { access, .. }
+            | InstKind::Mask { access, .. }
+            | InstKind::Gather { access, .. } => Some(access),
+            InstKind::Healthy | InstKind::Map { .. } | InstKind::Cast { .. } | InstKind::Reduce { .. } => {
+                None
+            }
+        }
+    }
+}
+
+/// Elementwise work, its views, and at most one reduction, in one kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Fused {
+    /// Sizes of the kept coordinates, then of the reduced ones.
+    pub space: Vec<usize>,
+    /// How many of them are kept.
+    pub kept: usize,
+    pub insts: Vec<Inst>,
+    pub inputs: Vec<(Place, DType)>,
+    /// Which instruction's results are stored where.
+    pub outputs: Vec<(usize, Place, DType)>,
+}
+
+impl Fused {
+    /// The number of results per output.
+    pub fn outer_count(&self) -> usize {
+        self.space[..self.kept].iter().product()
+    }
+
+    /// The number of values reduced to one.
+    pub fn inner_count(&self) -> usize {
+        self.space[self.kept..].iter().product()
+    }
+
+    pub fn reduction(&self) -> Option<(usize, usize, &Reduce)> {
+        self.insts.iter().enumerate().find_map(|(position, inst)| match &inst.kind {
+            InstKind::Reduce { arg, reduce } => Some((position, *arg, reduce)),
+            _ => None,
+        })
+    }
+}
+
+/// A structured operand: where it lies and how its elements are found.
+#[derive(Debug, Clone)]
+pub(crate) struct Operand {
+    pub place: Place,
+    pub meta: Meta,
+    pub access: Access,
+}
+
+/// One structured op with kernels of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct StructuredCall {
+    pub op: Op,
+    pub inputs: Vec<Operand>,
+    pub outputs: Vec<(Place, Meta)>,
+    pub datum: u32,
+    pub node: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kernel {
+    Fused(Fused),
+    Structured(StructuredCall),
+}
+
+impl Kernel {
+    pub fn inputs(&self) -> Vec<Place> {
+        match self {
+            Kernel::Fused(fused) => fused.inputs.iter().map(|&(place, _)| place).collect(),
+            Kernel::Structured(call) => call.inputs.iter().map(|operand| operand.place).collect(),
+        }
+    }
+
+    pub fn outputs(&self) -> Vec<Place> {
+        match self {
+            Kernel::Fused(fused) => fused.outputs.iter().map(|&(_, place, _)| place).collect(),
+            Kernel::Structured(call) => call.outputs.iter().map(|&(place, _)| place).collect(),
+        }
+    }
+
+    /// The ops it runs, in order, for people.
+    pub fn describe(&self) -> Vec<&'static str> {
+        match self {
+            Kernel::Structured(call) => vec![call.op.name()],
+            Kernel::Fused(fused) => {
+                let names = fused.insts.iter().filter_map(|inst| match &inst.kind {
+                    InstKind::Map { op, .. } => Some(op.name),
+                    InstKind::Cast { .. } => Some("cast"),
+                    InstKind::Gather { .. } => Some("gather"),
+                    InstKind::Bits { .. } => Some("random_bits"),
+                    InstKind::Reduce { reduce, .. } => Some(reduce.kind.name()),
+                    InstKind::Load { .. }
+                    | InstKind::Constant { .. }
+                    | InstKind::Index { .. }
+                    | InstKind::Healthy
+                    | InstKind::Mask { .. } => None,
+                });
+                let names: Vec<_> = names.collect();
+                if names.is_empty() { vec!["copy"] } else { names }
+            }
+        }
+    }
+}
+
+/// A buffer the plan allocates.
+#[derive(Debug, Clone)]
+pub(crate) struct PlanBuffer {
+    pub dtype: DType,
+    pub numel: usize,
+    /// A result, which outlives the run; others share memory when their lives do not overlap.
+    pub root: bool,
+    /// The memory slot of a temporary.
+    pub slot: usize,
+}

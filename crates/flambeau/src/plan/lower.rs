@@ -1,0 +1,336 @@
+//! Turns a schedule into kernels: instructions, accesses, operands, and the order they run in.
+
+use super::access::{Access, Axis, Level, collapse};
+use super::graph::{Graph, Ref};
+use super::kernel::{Fused, Inst, InstKind, Kernel, Operand, Place, StructuredCall};
+use super::schedule::{Role, Schedule, Step};
+use crate::op::structured::Layout;
+use crate::op::{Op, View};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// The value in memory through which `value` is read, given how the reader wants it to lie.
+pub(crate) fn held_by(graph: &Graph, value: Ref, layout: Layout) -> Ref {
+    let base = graph.base(value);
+    let is_source = graph.node(base).op.as_ref().is_some_and(Op::is_source);
+    let access = access_of(graph, value, base);
+    let readable = match layout {
+        Layout::Contiguous => access.is_contiguous(),
+        Layout::Strided => access.is_strided(),
+    };
+    if readable && !is_source { base } else { value }
+}
+
+/// How `value` is found in the memory of `held`, which is itself or a value it is a view of.
+fn access_of(graph: &Graph, value: Ref, held: Ref) -> Access {
+    let mut views = Vec::new();
+    let mut at = value;
+    while at != held {
+        views.push(at);
+        at = graph.node(at).inputs[0];
+    }
+    let start = Access::contiguous(&graph.meta(held).shape);
+    views.iter().rev().fold(start, |access, &view| through(graph, access, view.node))
+}
+
+fn through(graph: &Graph, access: Access, view: u32) -> Access {
+    let node = &graph.nodes[view as usize];
+    match &node.op {
+        Some(Op::View(view)) => access.through(view, &node.outputs[0].shape, node.datum),
+        _ => access,
+    }
+}
+
+/// Kernels in running order, and where every stored value lies.
+pub(crate) struct Lowered {
+    pub kernels: Vec<Kernel>,
+    pub places: HashMap<Ref, Place>,
+    /// The graph value of every plan buffer.
+    pub buffers: Vec<Ref>,
+}
+
+pub(crate) fn lower(graph: &Graph, mut schedule: Schedule) -> Lowered {
+    let (mut places, mut buffers, mut inputs) = (HashMap::new(), Vec::new(), 0);
+    for (index, node) in graph.nodes.iter().enumerate() {
+        for output in 0..node.outputs.len() as u32 {
+            let value = Ref { node: index as u32, output };
+            if node.op.is_none() {
+                places.insert(value, Place::Input(inputs));
+                inputs += 1;
+            } else if schedule.stored[index] {
+                places.insert(value, Place::Buffer(buffers.len() as u32));
+                buffers.push(value);
+            }
+        }
+    }
+    let mut kernels: Vec<(u32, Kernel)> = Vec::new();
+    for group in 0..schedule.groups.len() {
+        let program_order = schedule.groups[group].outputs.iter().map(|&(node, _)| node).max().unwrap_or(0);
+        let kernel = Emitter::new(graph, &mut schedule, &places, group).finish();
+        kernels.push((program_order, Kernel::Fused(kernel)));
+    }
+    for (index, role) in schedule.roles.iter().enumerate() {
+        if *role == Role::Structured {
+            kernels.push((index as u32, Kernel::Structured(structured(graph, &places, index as u32))));
+        }
+    }
+    kernels.sort_by_key(|&(program_order, _)| program_order);
+    let kernels = in_running_order(kernels.into_iter().map(|(_, kernel)| kernel).collect(), buffers.len());
+    Lowered { kernels, places, buffers }
+}
+
+fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> StructuredCall {
+    let node = &graph.nodes[index as usize];
+    let op = node.op.clone().expect("a structured node has an op");
+    let layout = |input| op.structured().map_or(Layout::Contiguous, |structured| structured.layout(input));
+    let operands = node.inputs.iter().enumerate().map(|(position, &input)| {
+        let held = held_by(graph, input, layout(position));
+        Operand {
+            place: places[&held],
+            meta: graph.meta(input).clone(),
+            access: access_of(graph, input, held),
+        }
+    });
+    let inputs = operands.collect();
+    let outputs = (0..node.outputs.len() as u32).map(|output| {
+        let value = Ref { node: index, output };
+        (places[&value], graph.meta(value).clone())
+    });
+    StructuredCall { outputs: outputs.collect(), inputs, datum: node.datum, node: index, op }
+}
+
+/// Sorts kernels so that each comes after those it reads from, and otherwise in the order given.
+fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kernel> {
+    let mut producer = vec![usize::MAX; buffers];
+    for (index, kernel) in kernels.iter().enumerate() {
+        for place in kernel.outputs() {
+            if let Place::Buffer(buffer) = place {
+                producer[buffer as usize] = index;
+            }
+        }
+    }
+    let mut order = Vec::with_capacity(kernels.len());
+    let mut done = vec![false; kernels.len()];
+    let mut stack: Vec<usize> = (0..kernels.len()).rev().collect();
+    while let Some(&index) = stack.last() {
+        if done[index] {
+            stack.pop();
+            continue;
+        }
+        let waits = kernels[index].inputs().into_iter().filter_map(|place| match place {
+            Place::Buffer(buffer) => Some(producer[buffer as usize]),
+            Place::Input(_) => None,
+        });
+        let before = stack.len();
+        stack.extend(waits.filter(|&producer| !done[producer]));
+        assert!(stack.len() <= 2 * kernels.len() * kernels.len() + 2, "the schedule has a cycle");
+        if stack.len() == before {
+            done[index] = true;
+            order.push(index);
+            stack.pop();
+        }
+    }
+    let mut kernels: Vec<Option<Kernel>> = kernels.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|index| kernels[index].take()).collect()
+}
+
+/// Writes the instructions of one fused kernel.
+struct Emitter<'a> {
+    graph: &'a Graph,
+    schedule: &'a mut Schedule,
+    places: &'a HashMap<Ref, Place>,
+    group: usize,
+    space: Vec<usize>,
+    reduced: Vec<usize>,
+    insts: Vec<Inst>,
+    inputs: Vec<(Place, crate::dtype::DType)>,
+    known: HashMap<(Ref, u32), usize>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(
+        graph: &'a Graph,
+        schedule: &'a mut Schedule,
+        places: &'a HashMap<Ref, Place>,
+        group: usize,
+    ) -> Self {
+        let root = schedule.groups[group].outputs[0].0;
+        let space = graph.nodes[root as usize].outputs[0].shape.to_vec();
+        let reduced = schedule.groups[group].reduction.map_or(Vec::new(), |reduction| {
+            let node = &graph.nodes[reduction as usize];
+            let shape = &graph.meta(node.inputs[0]).shape;
+            reduced_dims(node.op.as_ref()).iter().map(|&dim| shape[dim]).collect()
+        });
+        let (insts, inputs, known) = (Vec::new(), Vec::new(), HashMap::new());
+        Emitter { graph, schedule, places, group, space, reduced, insts, inputs, known }
+    }
+
+    fn finish(mut self) -> Fused {
+        let outputs = self.schedule.groups[self.group].outputs.clone();
+        let stored = outputs.into_iter().map(|(node, path)| {
+            let value = Ref { node, output: 0 };
+            (self.compute(value, path), self.places[&value], self.graph.meta(value).dtype)
+        });
+        let outputs = stored.collect();
+        let mut space = self.space;
+        let kept = space.len();
+        space.extend(&self.reduced);
+        let mut accesses: Vec<&mut Access> =
+            self.insts.iter_mut().filter_map(|inst| inst.kind.access_mut()).collect();
+        let kept = collapse(&mut space, kept, &mut accesses);
+        Fused { space, kept, insts: self.insts, inputs: self.inputs, outputs }
+    }
+
+    /// The instruction whose result is the value at this path, looking through views.
+    fn emit(&mut self, mut value: Ref, mut path: u32) -> usize {
+        let mut pads = false;
+        while let Some(view) = self.graph.node(value).view() {
+            pads |= matches!(view, View::Embed { .. });
+            path = self.schedule.paths.of(Step::View { parent: path, view: value.node });
+            value = self.graph.node(value).inputs[0];
+        }
+        let is_source = self.graph.node(value).op.as_ref().is_some_and(Op::is_source);
+        let here = Role::Member { group: self.group as u32, path };
+        if is_source || self.schedule.roles[value.node as usize] == here {
+            let result = self.compute(value, path);
+            if pads && !is_source {
+                let access = self.climb(Access::contiguous(&self.graph.meta(value).shape), path);
+                return self.push(InstKind::Mask { arg: result, access }, value, path);
+            }
+            return result;
+        }
+        self.once(value, path, |this| {
+            let access = this.climb(Access::contiguous(&this.graph.meta(value).shape), path);
+            let operand = this.operand(value);
+            InstKind::Load { operand, access }
+        })
+    }
+
+    /// The instruction that computes a value here.
+    fn compute(&mut self, value: Ref, path: u32) -> usize {
+        let graph = self.graph;
+        let node = graph.node(value);
+        let shape = &node.outputs[0].shape;
+        match node.op.as_ref().expect("inputs are loaded, not computed") {
+            Op::View(view) => {
+                let inner = self.schedule.paths.of(Step::View { parent: path, view: value.node });
+                let result = self.emit(node.inputs[0], inner);
+                let computed = self.insts[result].kind.access().is_none();
+                if matches!(view, View::Embed { .. }) && computed {
+                    let access = self.climb(Access::contiguous(&graph.meta(node.inputs[0]).shape), inner);
+                    return self.push(InstKind::Mask { arg: result, access }, value, path);
+                }
+                result
+            }
+            Op::Constant => self.once(value, path, |this| InstKind::Constant {
+                datum: node.datum,
+                access: this.climb(Access::contiguous(shape), path),
+            }),
+            Op::Iota { dim } => self.once(value, path, |this| InstKind::Index {
+                access: this.climb(Access::coordinate(shape, *dim), path),
+            }),
+            Op::Bits => self.once(value, path, |this| InstKind::Bits {
+                datum: node.datum,
+                access: this.climb(Access::contiguous(shape), path),
+            }),
+            Op::Healthy => self.once(value, path, |_| InstKind::Healthy),
+            Op::Map(op) => self.once(value, path, |this| InstKind::Map {
+                op,
+                args: node.inputs.iter().map(|&input| this.emit(input, path)).collect(),
+            }),
+            Op::Cast => {
+                self.once(value, path, |this| InstKind::Cast { arg: this.emit(node.inputs[0], path) })
+            }
+            Op::Gather { dim } => self.once(value, path, |this| this.gather(value, *dim, path)),
+            Op::Reduce(reduce) => self.once(value, path, |this| {
+                let inner = this.schedule.paths.of(Step::Inner(value.node));
+                InstKind::Reduce { arg: this.emit(node.inputs[0], inner), reduce: reduce.clone() }
+            }),
+            op @ (Op::Structured(_) | Op::Unsaved) => unreachable!("{} is never fused", op.name()),
+        }
+    }
+
+    fn gather(&mut self, value: Ref, dim: usize, path: u32) -> InstKind {
+        let graph = self.graph;
+        let node = graph.node(value);
+        let source = node.inputs[0];
+        let held = held_by(graph, source, Layout::Strided);
+        let from = access_of(graph, source, held);
+        let level = &from.levels[0];
+        let axes =
+            level.axes.iter().zip(node.outputs[0].shape.iter()).enumerate().map(|(d, (axis, &size))| Axis {
+                size,
+                stride: if d == dim { 0 } else { axis.stride },
+                embedding: None,
+            });
+        let here = Level { axes: axes.collect(), offset: level.offset.clone() };
+        let access = self.climb(Access { levels: SmallVec::from_elem(here, 1) }, path);
+        let index = self.emit(node.inputs[1], path);
+        let (stride, size) = (level.axes[dim].stride, level.axes[dim].size);
+        let operand = self.operand(held);
+        InstKind::Gather { operand, access, index, stride, size }
+    }
+
+    /// Extends an access from a node's own coordinates up to those of the kernel.
+    fn climb(&self, mut access: Access, mut path: u32) -> Access {
+        let graph = self.graph;
+        loop {
+            match self.schedule.paths.step(path) {
+                Step::View { parent, view } => {
+                    access = through(graph, access, view);
+                    path = parent;
+                }
+                Step::Memory => unreachable!("only a gather's source has this path"),
+                Step::Outer => {
+                    access = access.through(&View::Reshape, &Shape::new(&self.space), 0);
+                    let unused = self.reduced.iter().map(|&size| Axis { size, stride: 0, embedding: None });
+                    access.levels[0].axes.extend(unused);
+                    return access;
+                }
+                Step::Inner(reduction) => {
+                    let node = &graph.nodes[reduction as usize];
+                    let shape = &graph.meta(node.inputs[0]).shape;
+                    let reduced = reduced_dims(node.op.as_ref());
+                    let kept = (0..shape.rank()).filter(|dim| !reduced.contains(dim));
+                    let order: SmallVec<[usize; 6]> = kept.chain(reduced.iter().copied()).collect();
+                    let permuted: Shape = order.iter().map(|&dim| shape[dim]).collect();
+                    let full: Shape = self.space.iter().chain(&self.reduced).copied().collect();
+                    let access = access.through(&View::Permute(order), &permuted, 0);
+                    return access.through(&View::Reshape, &full, 0);
+                }
+            }
+        }
+    }
+
+    fn once(&mut self, value: Ref, path: u32, make: impl FnOnce(&mut Self) -> InstKind) -> usize {
+        if let Some(&known) = self.known.get(&(value, path)) {
+            return known;
+        }
+        let kind = make(self);
+        let position = self.push(kind, value, path);
+        self.known.insert((value, path), position);
+        position
+    }
+
+    fn push(&mut self, kind: InstKind, value: Ref, path: u32) -> usize {
+        let inner = self.schedule.paths.is_inner(path);
+        self.insts.push(Inst { kind, dtype: self.graph.meta(value).dtype, inner, node: value.node });
+        self.insts.len() - 1
+    }
+
+    fn operand(&mut self, value: Ref) -> usize {
+        let entry = (self.places[&value], self.graph.meta(value).dtype);
+        self.inputs.iter().position(|known| *known == entry).unwrap_or_else(|| {
+            self.inputs.push(entry);
+            self.inputs.len() - 1
+        })
+    }
+}
+
+fn reduced_dims(op: Option<&Op>) -> &[usize] {
+    match op {
+        Some(Op::Reduce(reduce)) => &reduce.dims,
+        _ => &[],
+    }
+}

@@ -1,0 +1,111 @@
+//! Plans: what an evaluation runs. Made once per graph structure, cached, and run again with other inputs and data.
+//!
+//! `graph` snapshots the nodes, `schedule` groups them into kernels, `lower` writes the kernels down, and this file
+//! places their memory and keeps the cache. Nothing here knows a backend.
+
+pub(crate) mod access;
+
+pub(crate) mod graph;
+pub(crate) mod kernel;
+pub(crate) mod lower;
+pub(crate) mod schedule;
+
+use crate::dtype::DType;
+use crate::op::{Op, View};
+use graph::{Graph, Ref};
+use kernel::{Kernel, Place, PlanBuffer};
+
+/// Kernels in running order, with their memory.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub kernels: Vec<Kernel>,
+    pub buffers: Vec<PlanBuffer>,
+    /// Bytes of each memory slot that temporaries share.
+    pub slots: Vec<u64>,
+    /// Where each of the graph's roots lies afterwards.
+    pub roots: Vec<Place>,
+}
+
+/// How a plan is to be made for a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlanOptions {
+    /// Bytes of one element in the device's memory.
+    pub element_bytes: fn(DType) -> u64,
+    /// Fuse ops into kernels; off, every op is a kernel of its own.
+    pub fuse: bool,
+}
+
+impl Plan {
+    /// Makes the plan of a graph.
+    pub fn new(mut graph: Graph, options: PlanOptions) -> Plan {
+        // A root that only reshapes a stored value shares its memory.
+        let asked = graph.roots.clone();
+        for root in &mut graph.roots {
+            *root = reshaped_from(&graph.nodes, *root);
+        }
+        let schedule = schedule::schedule(&graph, options.fuse);
+        debug_assert_eq!(asked.len(), graph.roots.len());
+        let lowered = lower::lower(&graph, schedule);
+        let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
+        let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
+            let meta = graph.meta(value);
+            let root = roots.contains(&Place::Buffer(index as u32));
+            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX }
+        });
+        let mut plan =
+            Plan { buffers: buffers.collect(), kernels: lowered.kernels, slots: Vec::new(), roots };
+        plan.place_temporaries(options.element_bytes);
+        plan
+    }
+
+    /// Gives each temporary a memory slot; a slot is free again after the last kernel that reads it.
+    fn place_temporaries(&mut self, element_bytes: fn(DType) -> u64) {
+        let mut last_use = vec![0; self.buffers.len()];
+        for (step, kernel) in self.kernels.iter().enumerate() {
+            for place in kernel.inputs().into_iter().chain(kernel.outputs()) {
+                if let Place::Buffer(buffer) = place {
+                    last_use[buffer as usize] = step;
+                }
+            }
+        }
+        let mut free: Vec<usize> = Vec::new();
+        for (step, kernel) in self.kernels.iter().enumerate() {
+            for place in kernel.outputs() {
+                let Place::Buffer(index) = place else { continue };
+                let buffer = &mut self.buffers[index as usize];
+                if buffer.root {
+                    continue;
+                }
+                let bytes = buffer.numel as u64 * element_bytes(buffer.dtype);
+                let fits =
+                    |&slot: &usize| self.slots[slot] >= bytes && self.slots[slot] <= bytes.max(4096) * 2;
+                let best = free.iter().copied().filter(fits).min_by_key(|&slot| self.slots[slot]);
+                buffer.slot = best.unwrap_or_else(|| {
+                    self.slots.push(bytes);
+                    self.slots.len() - 1
+                });
+                free.retain(|&slot| slot != buffer.slot);
+            }
+            let ended = kernel.inputs().into_iter().chain(kernel.outputs());
+            for place in ended {
+                let Place::Buffer(index) = place else { continue };
+                let buffer = &self.buffers[index as usize];
+                if !buffer.root && last_use[index as usize] == step && !free.contains(&buffer.slot) {
+                    free.push(buffer.slot);
+                }
+            }
+        }
+    }
+}
+
+/// The value a chain of reshapes starts from, where that one can be stored instead.
+fn reshaped_from(nodes: &[graph::GraphNode], root: Ref) -> Ref {
+    let mut value = root;
+    while let Some(Op::View(View::Reshape)) = &nodes[value.node as usize].op {
+        value = nodes[value.node as usize].inputs[0];
+    }
+    match &nodes[value.node as usize].op {
+        Some(op) if op.is_source() || matches!(op, Op::View(_)) => root,
+        _ => value,
+    }
+}

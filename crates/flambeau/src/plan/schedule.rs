@@ -1,0 +1,340 @@
+//! Decides which nodes share a kernel.
+//!
+//! Nodes are visited from the results backwards. A node whose every use lies in one kernel, at the same coordinates,
+//! becomes part of that kernel; a node used in several places gets memory of its own, and is computed by one of the
+//! kernels that use it where that makes no cycle. Views are never kernels: their readers look through them.
+
+use super::graph::{Graph, Ref};
+use crate::op::structured::Layout;
+use crate::op::{Op, View};
+use std::collections::{BTreeSet, HashMap};
+
+/// Storage buffers one kernel may bind: WebGPU's default limit, kept everywhere so that plans are the same
+/// everywhere. One is left for the device's status word.
+pub(crate) const MAX_BINDINGS: usize = 7;
+/// Ops one kernel may hold: a chain of 100,000 ops is many kernels, not one shader.
+const MAX_OPS: usize = 64;
+/// How far the search for a cycle goes before it gives up and keeps the kernels apart.
+const MAX_SEARCH: usize = 512;
+
+/// How the coordinates of a node are found from those of its kernel: a chain of views, innermost step last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// The kernel's kept coordinates, in the shape of its results.
+    Outer,
+    /// Kept and reduced coordinates, as the input of this reduction has them.
+    Inner(u32),
+    /// Through this view.
+    View { parent: u32, view: u32 },
+    /// Anywhere in memory, as a gather reads its source.
+    Memory,
+}
+
+/// Interned chains of steps.
+#[derive(Debug, Default)]
+pub(crate) struct Paths {
+    steps: Vec<Step>,
+    known: HashMap<Step, u32>,
+}
+
+impl Paths {
+    pub fn of(&mut self, step: Step) -> u32 {
+        *self.known.entry(step).or_insert_with(|| {
+            self.steps.push(step);
+            self.steps.len() as u32 - 1
+        })
+    }
+
+    /// The step a path ends with: the one nearest to the node it leads to.
+    pub fn step(&self, path: u32) -> Step {
+        self.steps[path as usize]
+    }
+
+    /// Does the path start inside a reduction?
+    pub fn is_inner(&self, mut path: u32) -> bool {
+        loop {
+            match self.step(path) {
+                Step::Outer | Step::Memory => return false,
+                Step::Inner(_) => return true,
+                Step::View { parent, .. } => path = parent,
+            }
+        }
+    }
+
+    /// Does it only reshape the kernel's results?
+    fn is_flat(&self, graph: &Graph, mut path: u32) -> bool {
+        loop {
+            match self.step(path) {
+                Step::Outer => return true,
+                Step::Inner(_) | Step::Memory => return false,
+                Step::View { parent, view } => match graph.nodes[view as usize].view() {
+                    Some(View::Reshape) => path = parent,
+                    _ => return false,
+                },
+            }
+        }
+    }
+}
+
+/// A kernel in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// Nodes computed here and stored, with the path they are computed at; the first gives the kernel its shape.
+    pub outputs: Vec<(u32, u32)>,
+    pub reduction: Option<u32>,
+    ops: usize,
+    /// Values it reads from memory, as far as known.
+    frontier: BTreeSet<Ref>,
+}
+
+/// What a node has become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing needs it in memory and no kernel holds it (views, sources, dead nodes).
+    Transparent,
+    /// Already in memory.
+    Input,
+    /// Part of a fused kernel, at a path; stored if it is one of the group's outputs.
+    Member { group: u32, path: u32 },
+    /// A structured kernel of its own.
+    Structured,
+}
+
+pub(crate) struct Schedule {
+    pub groups: Vec<Group>,
+    pub roles: Vec<Role>,
+    /// Which nodes have memory of their own.
+    pub stored: Vec<bool>,
+    pub paths: Paths,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Use {
+    group: u32,
+    path: u32,
+}
+
+struct Scheduler<'a> {
+    graph: &'a Graph,
+    schedule: Schedule,
+    uses: Vec<Vec<Use>>,
+    /// Needed in memory by a structured op, a gather, or the caller.
+    required: Vec<bool>,
+    consumers: Vec<Vec<u32>>,
+    outer: u32,
+}
+
+/// Groups the graph's nodes into kernels. `fuse` false gives every op a kernel of its own (debug mode).
+pub(crate) fn schedule(graph: &Graph, fuse: bool) -> Schedule {
+    let count = graph.nodes.len();
+    let mut consumers = vec![Vec::new(); count];
+    for (index, node) in graph.nodes.iter().enumerate() {
+        for input in &node.inputs {
+            consumers[input.node as usize].push(index as u32);
+        }
+    }
+    let mut paths = Paths::default();
+    let outer = paths.of(Step::Outer);
+    let schedule = Schedule {
+        groups: Vec::new(),
+        roles: vec![Role::Transparent; count],
+        stored: vec![false; count],
+        paths,
+    };
+    let (uses, required) = (vec![Vec::new(); count], vec![false; count]);
+    let mut scheduler = Scheduler { graph, schedule, uses, required, consumers, outer };
+    for root in &graph.roots {
+        scheduler.required[root.node as usize] = true;
+    }
+    for index in (0..count as u32).rev() {
+        scheduler.place(index, fuse);
+    }
+    scheduler.schedule
+}
+
+impl Scheduler<'_> {
+    fn place(&mut self, index: u32, fuse: bool) {
+        let i = index as usize;
+        let node = &self.graph.nodes[i];
+        let uses = std::mem::take(&mut self.uses[i]);
+        let required = self.required[i];
+        let Some(op) = &node.op else {
+            self.schedule.roles[i] = Role::Input;
+            self.schedule.stored[i] = true;
+            return;
+        };
+        if uses.is_empty() && !required {
+            return;
+        }
+        if op.structured().is_some() {
+            self.schedule.roles[i] = Role::Structured;
+            self.schedule.stored[i] = true;
+            return self.require_operands(index);
+        }
+        if matches!(op, Op::View(_)) || op.is_source() {
+            // Readers look through views and make sources themselves; only an explicit demand stores one.
+            if required {
+                self.found(index);
+            }
+            return;
+        }
+        let is_reduction = matches!(op, Op::Reduce(_));
+        let first = uses.first().copied();
+        let one_use = first.filter(|first| fuse && uses.iter().all(|other| other == first));
+        if let Some(at) = one_use
+            && !required
+            && self.admits(at, index, is_reduction, false)
+        {
+            return self.join(at, index, false);
+        }
+        self.schedule.stored[i] = true;
+        for candidate in uses.iter().filter(|_| fuse) {
+            let same_kernel = uses.iter().filter(|other| other.group == candidate.group);
+            let one_path = same_kernel.clone().all(|other| other.path == candidate.path);
+            if one_path
+                && self.schedule.paths.is_flat(self.graph, candidate.path)
+                && self.admits(*candidate, index, is_reduction, true)
+                && !self.makes_cycle(index, candidate.group)
+            {
+                return self.join(*candidate, index, true);
+            }
+        }
+        self.found(index);
+    }
+
+    /// Starts a kernel whose result is this node.
+    fn found(&mut self, index: u32) {
+        self.schedule.stored[index as usize] = true;
+        let group = self.schedule.groups.len() as u32;
+        self.schedule.groups.push(Group::default());
+        self.join(Use { group, path: self.outer }, index, true);
+    }
+
+    /// May the node be computed inside the kernel that uses it?
+    fn admits(&self, at: Use, index: u32, is_reduction: bool, stored: bool) -> bool {
+        let group = &self.schedule.groups[at.group as usize];
+        if is_reduction && (group.reduction.is_some() || !self.schedule.paths.is_flat(self.graph, at.path)) {
+            return false;
+        }
+        let node = &self.graph.nodes[index as usize];
+        let mut frontier = group.frontier.clone();
+        frontier.remove(&Ref { node: index, output: 0 });
+        for &input in &node.inputs {
+            let base = self.graph.base(input);
+            if !self.is_source(base) {
+                frontier.insert(base);
+            }
+        }
+        group.ops < MAX_OPS && frontier.len() + group.outputs.len() + stored as usize <= MAX_BINDINGS
+    }
+
+    fn is_source(&self, value: Ref) -> bool {
+        self.graph.node(value).op.as_ref().is_some_and(Op::is_source)
+    }
+
+    fn join(&mut self, at: Use, index: u32, stored: bool) {
+        self.schedule.roles[index as usize] = Role::Member { group: at.group, path: at.path };
+        let graph = self.graph;
+        let node = &graph.nodes[index as usize];
+        let group = &mut self.schedule.groups[at.group as usize];
+        group.frontier.remove(&Ref { node: index, output: 0 });
+        group.ops += 1;
+        if stored {
+            group.outputs.push((index, at.path));
+        }
+        match &node.op {
+            Some(Op::Reduce(_)) => {
+                group.reduction = Some(index);
+                let path = self.schedule.paths.of(Step::Inner(index));
+                self.push_use(node.inputs[0], Use { group: at.group, path });
+            }
+            Some(Op::Gather { .. }) => {
+                let source = self.require_buffer(node.inputs[0], Layout::Strided);
+                self.schedule.groups[at.group as usize].frontier.insert(source);
+                let path = self.schedule.paths.of(Step::Memory);
+                self.uses[source.node as usize].push(Use { group: at.group, path });
+                self.push_use(node.inputs[1], at);
+            }
+            Some(Op::View(_)) => {
+                let path = self.schedule.paths.of(Step::View { parent: at.path, view: index });
+                self.push_use(node.inputs[0], Use { group: at.group, path });
+            }
+            _ => node.inputs.iter().for_each(|&input| self.push_use(input, at)),
+        }
+    }
+
+    /// Records that a kernel reads a value at a path, looking through views.
+    fn push_use(&mut self, mut value: Ref, mut at: Use) {
+        while let Some(Op::View(_)) = &self.graph.node(value).op {
+            at.path = self.schedule.paths.of(Step::View { parent: at.path, view: value.node });
+            value = self.graph.node(value).inputs[0];
+        }
+        if !self.is_source(value) {
+            self.schedule.groups[at.group as usize].frontier.insert(value);
+            self.uses[value.node as usize].push(at);
+        }
+    }
+
+    fn require_operands(&mut self, index: u32) {
+        let graph = self.graph;
+        let node = &graph.nodes[index as usize];
+        let Some(structured) = node.op.as_ref().and_then(Op::structured) else { return };
+        for (position, &input) in node.inputs.iter().enumerate() {
+            self.require_buffer(input, structured.layout(position));
+        }
+    }
+
+    /// Demands memory for a value, or for what it is a strided view of; returns which.
+    fn require_buffer(&mut self, value: Ref, layout: Layout) -> Ref {
+        let held = super::lower::held_by(self.graph, value, layout);
+        self.required[held.node as usize] = true;
+        held
+    }
+
+    /// Would storing the node from inside the kernel make the kernel wait for itself?
+    fn makes_cycle(&self, index: u32, group: u32) -> bool {
+        let mut stack = vec![index];
+        let mut seen_nodes = BTreeSet::new();
+        let mut seen_groups = BTreeSet::new();
+        while let Some(node) = stack.pop() {
+            for &consumer in &self.consumers[node as usize] {
+                let role = self.schedule.roles[consumer as usize];
+                if matches!(role, Role::Member { group: other, .. } if other == group) {
+                    // Reached from the node itself it is the use being fused; from outside, a cycle.
+                    if node != index && !self.inside(node, group) {
+                        return true;
+                    }
+                    continue;
+                }
+                if !seen_nodes.insert(consumer) {
+                    continue;
+                }
+                if seen_nodes.len() > MAX_SEARCH {
+                    return true;
+                }
+                if let Role::Member { group: other, .. } = role
+                    && seen_groups.insert(other)
+                {
+                    stack.extend(self.schedule.groups[other as usize].outputs.iter().map(|&(node, _)| node));
+                }
+                stack.push(consumer);
+            }
+        }
+        false
+    }
+
+    /// Is the node computed by the kernel itself, or a view its members look through?
+    fn inside(&self, node: u32, group: u32) -> bool {
+        let mut value = Ref { node, output: 0 };
+        loop {
+            match self.schedule.roles[value.node as usize] {
+                Role::Member { group: other, .. } => return other == group,
+                Role::Transparent if self.graph.node(value).view().is_some() => {
+                    value = self.graph.node(value).inputs[0];
+                }
+                Role::Transparent => return true,
+                Role::Structured | Role::Input => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The tensor: a handle to a node of the lazy graph, with its place in the autograd graph.
+//!
+//! Methods here check shapes and dtypes and make nodes; nothing is computed until a value is read, an optimizer
+//! steps, or [`Tensor::eval`] is called. Every method that can fail comes in two forms: `x.name()` panics at the
+//! caller's line with the error's message, `x.try_name()` returns it.
+
+mod create;
+mod display;
+mod grad;
+mod indexing;
+mod linalg;
+pub(crate) mod node;
+mod operators;
+pub(crate) mod read;
+mod reduce;
+mod view;
+
+pub use create::{IntoTensorData, TensorOptions};
+pub(crate) use read::widen;
+
+use crate::autograd::function::{Edge, Function, Rule};
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::op::{Meta, Op};
+use crate::shape::Shape;
+use node::{Node, State, Value};
+use smallvec::{SmallVec, smallvec};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// An n-dimensional array on a device: a value already computed, or one the device knows how to compute.
+///
+/// Values are immutable and handles are cheap to clone.
+#[derive(Debug)]
+pub struct Tensor {
+    value: Value,
+    edge: Option<Edge>,
+}
+
+impl Clone for Tensor {
+    fn clone(&self) -> Self {
+        Tensor::from_parts(self.value.clone(), self.edge.clone())
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        self.value.node.release();
+    }
+}
+
+/// Makes the panicking twin of a `try_` method.
+macro_rules! twins {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident / $try_name:ident $([$($generics:tt)*])? (&$self:ident $(, $arg:ident : $type:ty)* $(,)?) -> $result:ty $body:block
+    )*) => { $(
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name $(<$($generics)*>)? (&$self $(, $arg: $type)*) -> $result {
+            $crate::error::expect($self.$try_name($($arg),*))
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), or the error instead of a panic.")]
+        #[track_caller]
+        pub fn $try_name $(<$($generics)*>)? (&$self $(, $arg: $type)*) -> Result<$result> $body
+    )* };
+}
+pub(crate) use twins;
+
+impl Tensor {
+    /// A handle; counts as one until it is dropped.
+    pub(crate) fn from_parts(value: Value, edge: Option<Edge>) -> Tensor {
+        value.node.hold();
+        Tensor { value, edge }
+    }
+
+    /// A tensor for values that are already in a device's memory.
+    #[track_caller]
+    pub(crate) fn from_storage(storage: node::Storage, meta: Meta, device: &Device) -> Tensor {
+        let state = State::Ready(smallvec![Arc::new(storage)]);
+        let node = Node::new(device.clone(), smallvec![meta], Location::caller(), state);
+        Tensor::from_parts(Value { node, output: 0 }, None)
+    }
+
+    /// The result of an op with one output; recorded for autograd if an input is.
+    #[track_caller]
+    pub(crate) fn from_op(op: Op, inputs: &[Tensor], meta: Meta) -> Result<Tensor> {
+        Tensor::from_op_with(op, inputs, meta, &[])
+    }
+
+    /// Like [`Tensor::from_op`], with numbers that may change from step to step.
+    #[track_caller]
+    pub(crate) fn from_op_with(op: Op, inputs: &[Tensor], meta: Meta, data: &[Scalar]) -> Result<Tensor> {
+        let refs: SmallVec<[&Tensor; 4]> = inputs.iter().collect();
+        let mut outputs = Tensor::from_op_multi(op, &refs, smallvec![meta], data)?;
+        outputs.pop().ok_or_else(|| Error::argument("from_op", "an op must have an output"))
+    }
+
+    /// The results of an op with any number of outputs.
+    #[track_caller]
+    pub(crate) fn from_op_multi(
+        op: Op,
+        inputs: &[&Tensor],
+        outputs: SmallVec<[Meta; 1]>,
+        data: &[Scalar],
+    ) -> Result<Vec<Tensor>> {
+        let device = inputs[0].device();
+        for other in &inputs[1..] {
+            if other.device() != device {
+                let (left, right) = (format!("{device:?}"), format!("{:?}", other.device()));
+                return Err(Error::DeviceMismatch { op: op.name(), left, right });
+            }
+        }
+        let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
+        let differentiable = outputs.iter().any(|meta| meta.dtype.is_float());
+        let rule = (recorded && differentiable).then(|| (op.clone(), op.saves(), op.name()));
+        let values = Tensor::node(device, op, inputs, outputs, data)?;
+        let function = rule.map(|(op, saves, name)| {
+            Function::new(name, Rule::Op(op, SmallVec::from_slice(data)), saves, inputs, &values)
+        });
+        let tensor = |(index, value): (usize, Value)| {
+            let tracked = function.as_ref().filter(|_| value.meta().dtype.is_float());
+            let edge = tracked.map(|function| Edge::Function(function.clone(), index as u32));
+            Tensor::from_parts(value, edge)
+        };
+        Ok(values.into_iter().enumerate().map(tensor).collect())
+    }
+
+    /// A source: a node without inputs.
+    #[track_caller]
+    pub(crate) fn source(op: Op, meta: Meta, device: &Device, data: &[Scalar]) -> Result<Tensor> {
+        let mut values = Tensor::node(device, op, &[], smallvec![meta], data)?;
+        let value = values.pop().ok_or_else(|| Error::argument("source", "an op must have an output"))?;
+        Ok(Tensor::from_parts(value, None))
+    }
+
+    #[track_caller]
+    fn node(
+        device: &Device,
+        op: Op,
+        inputs: &[&Tensor],
+        outputs: SmallVec<[Meta; 1]>,
+        data: &[Scalar],
+    ) -> Result<Vec<Value>> {
+        for meta in &outputs {
+            device.backend().accepts(meta.dtype)?;
+        }
+        let count = outputs.len() as u32;
+        let inputs = inputs.iter().map(|input| input.value.clone()).collect();
+        let state = State::Pending { op, inputs, data: SmallVec::from_slice(data) };
+        let node = Node::new(device.clone(), outputs, Location::caller(), state);
+        let values = (0..count).map(|output| Value { node: node.clone(), output }).collect();
+        device.note(&node);
+        Ok(values)
+    }
+
+    /// Stands for an input or output that a derivative rule did not declare as saved.
+    pub(crate) fn unsaved(meta: &Meta, device: &Device) -> Tensor {
+        let state = State::Pending { op: Op::Unsaved, inputs: SmallVec::new(), data: SmallVec::new() };
+        let node = Node::new(device.clone(), smallvec![meta.clone()], Location::caller(), state);
+        Tensor::from_parts(Value { node, output: 0 }, None)
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub(crate) fn edge(&self) -> Option<&Edge> {
+        self.edge.as_ref()
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        self.value.meta()
+    }
+
+    /// The sizes of the dimensions.
+    pub fn shape(&self) -> &Shape {
+        &self.meta().shape
+    }
+
+    /// The size of one dimension; negative counts from the back.
+    #[track_caller]
+    pub fn size(&self, dim: isize) -> usize {
+        self.shape()[crate::error::expect(self.shape().dim("size", dim))]
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape().rank()
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.shape().numel()
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.meta().dtype
+    }
+
+    /// The device it lives on.
+    pub fn device(&self) -> &Device {
+        &self.value.node.device
+    }
+
+    twins! {
+        /// The same values in another dtype. Floats become integers towards zero; anything but zero is true.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([1.7, -1.7], &Device::cpu());
+        /// assert_eq!(x.to_dtype(DType::I32).to_string(), "tensor([ 1, -1], dtype=i32)");
+        /// ```
+        to_dtype / try_to_dtype(&self, dtype: DType) -> Tensor {
+            if dtype == self.dtype() {
+                return Ok(self.clone());
+            }
+            Tensor::from_op(Op::Cast, std::slice::from_ref(self), Meta::new(self.shape(), dtype))
+        }
+
+        /// `condition ? a : b`, element by element; self is the condition.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([1.0, -2.0], &Device::cpu());
+        /// assert_eq!(x.gt(0.0).where_cond(&x, 0.0).to_string(), "tensor([1., 0.])");
+        /// ```
+        where_cond / try_where_cond(&self, a: impl Into<crate::op::elementwise::Operand>, b: impl Into<crate::op::elementwise::Operand>) -> Tensor {
+            use crate::op::elementwise::{Operand, SELECT, apply};
+            let (a, b) = match (a.into(), b.into()) {
+                (Operand::Tensor(a), b) => { let b = b.beside(&a); (a, b) }
+                (a, Operand::Tensor(b)) => (a.beside(&b), b),
+                (Operand::Scalar(a), Operand::Scalar(b)) => {
+                    let dtype = a.default_dtype().promote(b.default_dtype());
+                    let constant = |scalar| Tensor::constant(scalar, Shape::default(), dtype, self.device());
+                    (constant(a), constant(b))
+                }
+            };
+            apply(&SELECT, &[self, &a, &b])
+        }
+    }
+
+    /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].
+    pub fn eval(&self) -> Result<()> {
+        self.device().evaluate(std::slice::from_ref(&self.value))
+    }
+}
+
+/// Evaluates several tensors in one plan; they must be on one device.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+/// let (a, b) = (x.exp(), x.sum(..));
+/// eval(&[&a, &b])?;
+/// # Ok::<(), Error>(())
+/// ```
+pub fn eval(tensors: &[&Tensor]) -> Result<()> {
+    let Some(first) = tensors.first() else { return Ok(()) };
+    if let Some(other) = tensors.iter().find(|other| other.device() != first.device()) {
+        let (left, right) = (format!("{:?}", first.device()), format!("{:?}", other.device()));
+        return Err(Error::DeviceMismatch { op: "eval", left, right });
+    }
+    let values: Vec<Value> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
+    first.device().evaluate(&values)
+}

@@ -1,0 +1,122 @@
+//! The checks, in the order they run: what fails quickest comes first. A new check is a new entry here.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::libtest::Results;
+use crate::runner::{Failure, Report, Step};
+use crate::setup;
+use crate::shell;
+use crate::wasm::Compiler;
+use crate::workspace::Workspace;
+
+/// `cargo xtask test`.
+pub const CHECKS: &[Step] = &[
+    Step { name: "set-up", about: "a software Vulkan adapter, rustfmt and clippy", run: set_up },
+    Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "clippy", about: "no warnings", run: clippy },
+    Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
+    Step { name: "wasm", about: "the library builds for the browser", run: wasm },
+    Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
+];
+
+/// `cargo xtask setup`.
+pub const INSTALLS: &[Step] = &[
+    Step {
+        name: "adapter",
+        about: "a software Vulkan adapter for the GPU tests",
+        run: setup::software_adapter,
+    },
+    Step { name: "rust", about: "rustfmt and clippy", run: setup::components },
+    Step { name: "wasm", about: "a compiler for WebAssembly", run: wasm_compiler },
+    Step { name: "deny", about: "cargo-deny", run: deny_program },
+];
+
+fn set_up(workspace: &Workspace) -> Result<Report, Failure> {
+    setup::components(workspace)?;
+    setup::software_adapter(workspace)
+}
+
+fn fmt(workspace: &Workspace) -> Result<Report, Failure> {
+    shell::run(
+        &mut workspace.cargo(&["fmt", "--all", "--check"]),
+        "Run `cargo fmt --all`, and start again.",
+    )?;
+    Ok(Report::default())
+}
+
+fn clippy(workspace: &Workspace) -> Result<Report, Failure> {
+    let mut clippy = workspace.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    shell::run(&mut clippy, "Mend what clippy reports above, then `cargo xtask test clippy`.")?;
+    Ok(Report::default())
+}
+
+fn test(workspace: &Workspace) -> Result<Report, Failure> {
+    let adapter = setup::adapter();
+    // Every failing test in one run tells more than the first test binary's alone.
+    let mut cargo = workspace.cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    cargo.env(setup::ADAPTER_VARIABLE, &adapter).stdout(Stdio::piped());
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // Mesa looks there for a display, and complains about each adapter on a machine without a session.
+        cargo.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    }
+    println!("Adapter: {}={adapter}", setup::ADAPTER_VARIABLE);
+    shell::show(&cargo);
+
+    let mut child = cargo.spawn().map_err(|error| shell::not_started(&cargo, &error))?;
+    let mut results = Results::default();
+    if let Some(stdout) = child.stdout.take() {
+        // By bytes: a test may print what is not UTF-8.
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            if results.line(line.trim_end_matches('\r')) {
+                println!("{line}");
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| shell::not_started(&cargo, &error))?;
+
+    println!("All tests together: {}", results.total());
+    if let Some(first) = results.failures.first() {
+        let next = format!(
+            "Run one alone:\n{}={adapter} cargo test --workspace -- --nocapture '{}'",
+            setup::ADAPTER_VARIABLE,
+            // A doc test's name goes on with its line, which the filter need not have.
+            first.split(" (line").next().unwrap_or(first)
+        );
+        println!("Failed:\n    {}", results.failures.join("\n    "));
+        return Err(Failure::new(format!("tests failed: {}", results.total()), next));
+    }
+    shell::check(&cargo, status, "Mend what is reported above, then `cargo xtask test test`.")?;
+    if results.passed == 0 {
+        return Err(Failure::new("not one test ran", "See above why `cargo test` found none."));
+    }
+    Ok(Report { note: results.total(), summaries: results.summaries })
+}
+
+fn wasm(workspace: &Workspace) -> Result<Report, Failure> {
+    let compiler = Compiler::find(workspace)?;
+    let mut build = compiler.build(workspace, &["--package", "flambeau", "--lib", "--features", "gpu"]);
+    shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test wasm`.")?;
+    Ok(Report::note(format!("built with {}", compiler.name())))
+}
+
+fn deny(workspace: &Workspace) -> Result<Report, Failure> {
+    let program = setup::cargo_deny(workspace)?;
+    // Advisories are left out: they come from a database elsewhere, and change while the code does not.
+    let mut check = workspace.bare(program);
+    shell::run(
+        // The graphs of who depends on whom fill screens; `cargo tree --invert` shows the one that is wanted.
+        check.args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]),
+        "Choose another dependency, or allow it in deny.toml and say why there; then `cargo xtask test deny`.",
+    )?;
+    Ok(Report::default())
+}
+
+fn wasm_compiler(workspace: &Workspace) -> Result<Report, Failure> {
+    Compiler::find(workspace).map(|compiler| Report::note(compiler.name()))
+}
+
+fn deny_program(workspace: &Workspace) -> Result<Report, Failure> {
+    setup::cargo_deny(workspace).map(|program| Report::note(program.display().to_string()))
+}

@@ -1,0 +1,127 @@
+//! A compiler for wasm32-unknown-unknown: rustup's where its server can be reached, else Debian's.
+//!
+//! Debian's packages bring a compiler of their own and the standard library's source, which is then built along
+//! with the crate. Slower, but it needs nothing except a Debian mirror.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::runner::Failure;
+use crate::setup::apt_install;
+use crate::shell;
+use crate::workspace::Workspace;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Debian's compiler, its cargo, the standard library's source, and a linker that writes WebAssembly.
+const DEBIAN_PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
+
+/// The linker in the last of these packages.
+const DEBIAN_LINKER: &str = "wasm-ld-22";
+
+/// Long enough for the download (some 20 MB) on a slow line, short enough where the server is out of reach.
+const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
+
+/// Debian's packages on the machine mean that rustup's server was out of reach before, and probably still is.
+const RUSTUP_LIMIT_WITH_DEBIAN: Duration = Duration::from_secs(20);
+
+/// What can build for WebAssembly on this machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Compiler {
+    /// The toolchain in use has the target.
+    Toolchain,
+    /// Debian's packages.
+    Debian,
+}
+
+impl Compiler {
+    /// Takes the first way that works, installing what it needs.
+    pub fn find(workspace: &Workspace) -> Result<Self, Failure> {
+        if toolchain_has_target(workspace) {
+            return Ok(Self::Toolchain);
+        }
+        let missing = missing_packages();
+        if shell::exists("rustup") {
+            println!("Installing {TARGET} with rustup: the library must build for the browser.");
+            let limit = if missing.is_empty() { RUSTUP_LIMIT_WITH_DEBIAN } else { RUSTUP_LIMIT };
+            let mut add = workspace.bare("rustup");
+            match shell::run_within(limit, add.args(["target", "add", TARGET]), "") {
+                Ok(()) if toolchain_has_target(workspace) => return Ok(Self::Toolchain),
+                Ok(()) => println!("note: rustup reports success, yet the toolchain in use lacks the target"),
+                Err(failure) => println!("note: {}; Debian's compiler will do", failure.what),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Self::Debian);
+        }
+        apt_install("a compiler for WebAssembly, since rustup's cannot be had", &missing).map_err(
+            |failure| {
+                Failure::new(
+                    failure.what,
+                    format!("Either run `rustup target add {TARGET}`, or:\n{}", failure.next),
+                )
+            },
+        )?;
+        Ok(Self::Debian)
+    }
+
+    /// What the table says was used.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Toolchain => "the toolchain in use",
+            Self::Debian => "Debian's rustc-web",
+        }
+    }
+
+    /// `cargo build` for WebAssembly with these further arguments.
+    pub fn build(self, workspace: &Workspace, args: &[&str]) -> Command {
+        let mut command = match self {
+            Self::Toolchain => workspace.cargo(&[]),
+            Self::Debian => debian_cargo(workspace),
+        };
+        command.args(["build", "--target", TARGET]).args(args);
+        if self == Self::Debian {
+            command.arg("-Zbuild-std=std,panic_abort");
+        }
+        command
+    }
+}
+
+fn toolchain_has_target(workspace: &Workspace) -> bool {
+    let sysroot = shell::output(workspace.bare("rustc").args(["--print", "sysroot"]));
+    sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib").is_dir())
+}
+
+/// The packages are asked for by name: Debian's plain `rustc`, far older, puts its files into the same places.
+fn missing_packages() -> Vec<&'static str> {
+    let installed = |package: &str| {
+        let mut query = Command::new("dpkg-query");
+        shell::output(query.args(["--show", "--showformat=${db:Status-Status}", package])).as_deref()
+            == Some("installed")
+    };
+    DEBIAN_PACKAGES.iter().copied().filter(|package| !installed(package)).collect()
+}
+
+fn debian_cargo(workspace: &Workspace) -> Command {
+    let mut command = workspace.bare("/usr/bin/cargo");
+    // What rustup and `cargo run` set would lead Debian's cargo to the other compiler or its libraries.
+    for variable in [
+        "CARGO",
+        "RUSTUP_TOOLCHAIN",
+        "RUSTDOC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "LD_LIBRARY_PATH",
+    ] {
+        command.env_remove(variable);
+    }
+    command
+        .env("RUSTC", "/usr/bin/rustc")
+        // Building the standard library is an unstable option of a stable compiler.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN_LINKER)
+        // Two compilers in one folder would throw each other's work away.
+        .env("CARGO_TARGET_DIR", workspace.target.join("debian-rustc"));
+    command
+}
