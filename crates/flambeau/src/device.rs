@@ -4,7 +4,7 @@
 //! silently. This file also holds the engine: what turns a demand for values into a run of a cached plan.
 
 use crate::backend::cpu::Cpu;
-use crate::backend::{Backend, Buffer, Run};
+use crate::backend::{Backend, Buffer, ReadRequest, Run};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -236,7 +236,9 @@ impl Device {
         let mut buffers = Vec::with_capacity(values.len());
         for value in values {
             let storage = value.storage().ok_or_else(|| Error::Gpu("a value was not evaluated".into()))?;
-            buffers.push((storage.buffer.clone(), value.meta().dtype, value.meta().numel()));
+            let (dtype, numel) = (value.meta().dtype, value.meta().numel());
+            let Storage { run, guarded, .. } = *storage;
+            buffers.push(ReadRequest { buffer: storage.buffer.clone(), dtype, numel, run, guarded });
         }
         self.backend().read(&buffers).await
     }

@@ -12,6 +12,10 @@ mod rng;
 mod shape;
 mod tensor;
 
+#[cfg(feature = "gpu")]
+pub use backend::wgpu::runtime::{
+    AdapterDescription, AdapterKind, GpuConfig, GpuStats, MemoryStats, PowerPreference, enumerate_adapters,
+};
 pub use device::{Device, PlanStats};
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, Result};
