@@ -4,6 +4,7 @@
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
 pub(crate) mod access;
+mod explain;
 
 pub(crate) mod graph;
 pub(crate) mod kernel;
@@ -12,6 +13,7 @@ pub(crate) mod schedule;
 
 use crate::dtype::DType;
 use crate::op::{Op, View};
+pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
 
