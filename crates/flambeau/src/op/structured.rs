@@ -1,6 +1,7 @@
 //! What a structured primitive brings: its kernels for both backends, its derivative, and its definition for the
 //! interpreter, all in one file.
 
+use super::argsort::ArgSort;
 use super::elementwise::Block;
 use super::matmul::MatMul;
 use super::scatter::Scatter;
@@ -57,6 +58,8 @@ pub(crate) enum StructuredOp {
     MatMul(MatMul),
     /// Writes or adds values at indexed places along a dimension.
     Scatter(Scatter),
+    /// The order of the elements of each row.
+    ArgSort(ArgSort),
 }
 
 impl std::ops::Deref for StructuredOp {
@@ -66,6 +69,7 @@ impl std::ops::Deref for StructuredOp {
         match self {
             StructuredOp::MatMul(op) => op,
             StructuredOp::Scatter(op) => op,
+            StructuredOp::ArgSort(op) => op,
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod node;
 mod operators;
 pub(crate) mod read;
 mod reduce;
+mod sort;
 mod view;
 
 pub use create::{IntoTensorData, TensorOptions};
