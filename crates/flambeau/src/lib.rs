@@ -22,7 +22,7 @@ pub use error::{Error, Result};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
-pub use tensor::{IntoTensorData, Tensor, TensorOptions, eval};
+pub use tensor::{IntoTensorData, Tensor, TensorOptions, Unique, eval};
 
 /// What most programs use.
 pub mod prelude {

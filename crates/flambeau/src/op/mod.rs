@@ -12,6 +12,7 @@ pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
+pub(crate) mod scan;
 pub(crate) mod scatter;
 pub(crate) mod structured;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::argsort::ArgSort;
 use super::elementwise::Block;
 use super::matmul::MatMul;
+use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::CpuOperand;
@@ -60,6 +61,8 @@ pub(crate) enum StructuredOp {
     Scatter(Scatter),
     /// The order of the elements of each row.
     ArgSort(ArgSort),
+    /// Running sums and products.
+    Scan(Scan),
 }
 
 impl std::ops::Deref for StructuredOp {
@@ -70,6 +73,7 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::MatMul(op) => op,
             StructuredOp::Scatter(op) => op,
             StructuredOp::ArgSort(op) => op,
+            StructuredOp::Scan(op) => op,
         }
     }
 }
