@@ -24,7 +24,7 @@ pub use error::{Error, Result};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
-pub use tensor::{IntoTensorData, Tensor, TensorOptions, eval, read_many};
+pub use tensor::{IntoTensorData, Tensor, TensorOptions, Unique, eval, read_many};
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use pollster::block_on;

@@ -7,12 +7,16 @@
 //!
 //! Everything else is a composite method on `Tensor`, written with these.
 
+pub(crate) mod argsort;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
+pub(crate) mod scan;
 pub(crate) mod scatter;
 pub(crate) mod structured;
+#[cfg(test)]
+mod testing;
 pub(crate) mod view;
 
 use crate::dtype::DType;

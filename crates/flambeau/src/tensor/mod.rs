@@ -13,11 +13,14 @@ pub(crate) mod node;
 mod operators;
 pub(crate) mod read;
 mod reduce;
+mod scan;
+mod sort;
 mod view;
 
 pub use create::{IntoTensorData, TensorOptions};
 pub use read::read_many;
 pub(crate) use read::widen;
+pub use sort::Unique;
 
 use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;

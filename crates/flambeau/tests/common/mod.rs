@@ -1,7 +1,7 @@
 //! What the integration tests share: the devices a test body runs on.
 #![allow(dead_code)]
 
-use flambeau::{Device, GpuConfig, block_on};
+use flambeau::{Device, GpuConfig, Tensor, block_on};
 use std::sync::OnceLock;
 
 /// A GPU device of its own; a software adapter is fine. A machine without any adapter fails the test.
@@ -31,4 +31,15 @@ pub fn assert_close(got: &[f64], want: &[f64], absolute: f64, relative: f64) {
             || (got.is_nan() && want.is_nan());
         assert!(close, "element {k}: got {got}, want {want}");
     }
+}
+
+/// The values of a tensor as f64.
+pub fn values(tensor: &Tensor) -> Vec<f64> {
+    block_on(tensor.to_f64_vec()).unwrap()
+}
+
+/// Panics unless the values are those expected, to a relative 1e-5.
+#[track_caller]
+pub fn assert_values(tensor: &Tensor, expected: &[f64]) {
+    assert_close(&values(tensor), expected, 1e-6, 1e-5);
 }
