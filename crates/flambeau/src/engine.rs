@@ -74,13 +74,14 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
-        lock(&self.engine().pending).push(Arc::downgrade(node));
         if self.engine().pending_count.fetch_add(1, Relaxed) > MAX_PENDING {
             // A failure shows again, with its message, when a value is read.
             if let Err(error) = self.evaluate_with_held(&[]) {
                 log::warn!("evaluating pending work failed: {error}");
             }
         }
+        // After the evaluation, which would forget it: nobody holds it yet.
+        lock(&self.engine().pending).push(Arc::downgrade(node));
     }
 
     /// Makes memory for values given by the host.

@@ -124,7 +124,7 @@ pub(crate) type Grads = Vec<Option<Tensor>>;
 /// Which of a node's inputs and outputs its derivative rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Saves {
-    /// Bit i: input i is read.
+    /// Bit i: input i is read. Bit 31 stands for that input and all after it.
     pub inputs: u32,
     /// The outputs are read.
     pub outputs: bool,
@@ -138,7 +138,7 @@ impl Saves {
     }
 
     pub fn input(self, index: usize) -> bool {
-        self.inputs & (1 << index) != 0
+        self.inputs & (1 << index.min(31)) != 0
     }
 }
 

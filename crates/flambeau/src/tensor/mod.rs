@@ -8,6 +8,7 @@ mod create;
 mod display;
 mod grad;
 mod indexing;
+mod inplace;
 mod linalg;
 pub(crate) mod node;
 mod operators;
