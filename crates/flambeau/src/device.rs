@@ -51,41 +51,37 @@ impl Device {
 
     /// [`best`](Device::best), or the error instead of a panic.
     pub async fn try_best() -> Result<Device> {
-        let choice = std::env::var(CHOICE).unwrap_or_default();
-        if choice == "cpu" {
-            return Ok(Device::cpu());
+        match std::env::var(CHOICE) {
+            Ok(choice) => Device::named(&choice).await,
+            Err(_) => Ok(Device::first_gpu().await.unwrap_or_else(|error| {
+                log::info!("no GPU is used: {error}");
+                Device::cpu()
+            })),
         }
-        #[cfg(feature = "gpu")]
-        {
-            let config = match choice.as_str() {
-                "" => {
-                    return match Device::gpu(&GpuConfig::default()).await {
-                        Ok(device) => Ok(device),
-                        Err(error) => {
-                            log::info!("no GPU is used: {error}");
-                            Ok(Device::cpu())
-                        }
-                    };
-                }
-                "gpu" => Some(GpuConfig::default()),
-                "software" => Some(GpuConfig { allow_software: true, ..GpuConfig::default() }),
-                other => other
-                    .strip_prefix("gpu:")
-                    .and_then(|index| index.parse().ok())
-                    .map(|index| GpuConfig { adapter_index: Some(index), ..GpuConfig::default() }),
-            };
-            if let Some(config) = config {
-                return Device::gpu(&config).await;
+    }
+
+    /// The device with this name: `cpu`, `gpu`, `gpu:<index>` or `software`.
+    pub async fn named(name: &str) -> Result<Device> {
+        let index = name.strip_prefix("gpu:").and_then(|index| index.parse::<usize>().ok());
+        match (name, index) {
+            ("cpu", _) => Ok(Device::cpu()),
+            #[cfg(feature = "gpu")]
+            ("gpu", _) => Device::first_gpu().await,
+            #[cfg(feature = "gpu")]
+            ("software", _) => Device::gpu(&GpuConfig { allow_software: true, ..GpuConfig::default() }).await,
+            #[cfg(feature = "gpu")]
+            (_, Some(index)) => {
+                Device::gpu(&GpuConfig { adapter_index: Some(index), ..GpuConfig::default() }).await
             }
+            _ => Err(Error::argument("device", format!("{name} is none of cpu, gpu, gpu:<index>, software"))),
         }
+    }
+
+    async fn first_gpu() -> Result<Device> {
+        #[cfg(feature = "gpu")]
+        return Device::gpu(&GpuConfig::default()).await;
         #[cfg(not(feature = "gpu"))]
-        if choice.is_empty() {
-            return Ok(Device::cpu());
-        }
-        Err(Error::argument(
-            "device",
-            format!("{CHOICE}={choice} is none of cpu, gpu, gpu:<index>, software"),
-        ))
+        return Err(Error::NoAdapter("this build has no GPU backend (feature `gpu`)".into()));
     }
 
     /// The name of the device, as its driver gives it.
