@@ -9,6 +9,7 @@ mod display;
 mod grad;
 mod indexing;
 mod linalg;
+mod math;
 pub(crate) mod node;
 mod operators;
 pub(crate) mod read;
