@@ -10,6 +10,7 @@ mod grad;
 mod indexing;
 mod inplace;
 mod linalg;
+mod math;
 pub(crate) mod node;
 mod operators;
 pub(crate) mod read;
