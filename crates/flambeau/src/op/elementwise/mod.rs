@@ -19,6 +19,7 @@ pub(crate) use arithmetic::POW;
 pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
+pub(crate) use wgsl::SPECIAL as WGSL_SPECIAL;
 
 use super::{Grads, Meta, Op, Saves, Vjp};
 use crate::dtype::{DType, Lane};

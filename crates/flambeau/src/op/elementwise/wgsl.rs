@@ -6,7 +6,7 @@
 //! that no compiler rearranges the sums.
 
 /// `fl_is_nan`, and `fl_float`, which makes the numbers that WGSL cannot write (infinities, NaN) from their bits.
-pub(super) const SPECIAL: &str = "
+pub(crate) const SPECIAL: &str = "
 fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn fl_float(bits: u32) -> f32 { return bitcast<f32>(bits); }
 ";
