@@ -6,7 +6,7 @@
 use crate::backend::wgsl::{self, Params, lane_type, narrow, storage_type, widen};
 use crate::dtype::{DType, Lane};
 use crate::op::structured::{Bound, Param, Program};
-use crate::op::{Elementwise, ReduceKind, elementwise};
+use crate::op::{Elementwise, ReduceKind};
 use crate::plan::access::{Access, Embedding};
 use crate::plan::kernel::{Fused, Inst, InstKind};
 use std::fmt::Write;
@@ -466,7 +466,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 
     fn help(&mut self, helper: &'static str) {
-        if !self.helpers.contains(&helper) {
+        if !helper.is_empty() && !self.helpers.contains(&helper) {
             self.helpers.push(helper);
         }
     }
@@ -492,7 +492,7 @@ impl Fold {
     fn new(kind: ReduceKind, dtype: DType, position: usize, generator: &mut Generator) -> Fold {
         let is_float = dtype.is_float();
         if is_float && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
-            generator.help(elementwise::WGSL_SPECIAL);
+            generator.help(crate::op::elementwise::wgsl::IS_NAN);
         }
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
@@ -611,6 +611,8 @@ fn convert(value: &str, from: DType, to: DType) -> String {
         (Lane::Bool, Lane::F32) => format!("select(0.0, 1.0, {value})"),
         (Lane::Bool, Lane::U32) => format!("select(0u, 1u, {value})"),
         (Lane::Bool, Lane::I32) => format!("select(0i, 1i, {value})"),
+        // By its bits, because NaN is true and compilers may assume there are none.
+        (Lane::F32, Lane::Bool) => format!("((bitcast<u32>({value}) & 0x7fffffffu) != 0u)"),
         (_, Lane::Bool) => format!("({value} != {})", zero(from)),
         (a, b) if a == b => value.to_string(),
         (_, Lane::F32) => format!("f32({value})"),

@@ -13,13 +13,12 @@ mod rounding;
 mod sources;
 mod special;
 mod trigonometric;
-mod wgsl;
+pub(crate) mod wgsl;
 
 pub(crate) use arithmetic::POW;
 pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
-pub(crate) use wgsl::SPECIAL as WGSL_SPECIAL;
 
 use super::{Grads, Meta, Op, Saves, Vjp};
 use crate::dtype::{DType, Lane};
