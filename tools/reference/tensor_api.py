@@ -114,7 +114,7 @@ case("gather", lambda a: a.gather(0, x["index"]), "a", second=True)
 case("index_select", lambda c: c.index_select(1, x["picks"]), "c")
 # PyTorch reads the part of larger values that the index covers, but has no derivative for it.
 case("scatter", lambda a, b: a.scatter(1, x["index"][:, :2], b[:2, :2]), "a", "b")
-case("scatter_add", lambda a, b: a.scatter_add(0, x["index"], b), "a", "b")
+case("scatter_add", lambda a, b: a.scatter_add(0, x["index"], b[:2]), "a", "b")
 case("scatter_value", lambda a: a.scatter(1, x["index"], 2.5), "a")
 case("index_add", lambda a, b: a.index_add(0, x["picks"], b), "a", "b")
 case("masked_fill", lambda a: a.masked_fill(x["mask"], -2.0), "a")

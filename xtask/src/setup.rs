@@ -107,7 +107,7 @@ pub fn components(workspace: &Workspace) -> Result<Report, Failure> {
     if missing.is_empty() {
         return Ok(Report::note("rustfmt and clippy are there"));
     }
-    println!("Installing {}: the code is checked with them.", missing.join(" and "));
+    println!("Installing {}: needed to check the code.", missing.join(" and "));
     let next = format!("Install {} for the toolchain in use, and start again.", missing.join(" and "));
     shell::run(workspace.bare("rustup").args(["component", "add"]).args(&missing), &next)?;
     Ok(Report::note(format!("installed {}", missing.join(" and "))))

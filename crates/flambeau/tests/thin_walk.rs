@@ -33,3 +33,9 @@ fn check(device: &Device) {
 fn cpu() {
     check(&Device::cpu());
 }
+
+#[test]
+fn gpu() {
+    let config = flambeau::GpuConfig { allow_software: true, ..Default::default() };
+    check(&pollster::block_on(Device::gpu(&config)).unwrap());
+}

@@ -40,6 +40,17 @@ impl Buffer {
     }
 }
 
+/// A value to be read back.
+pub(crate) struct ReadRequest {
+    pub buffer: Buffer,
+    pub dtype: DType,
+    pub numel: usize,
+    /// The run that computed it.
+    pub run: u64,
+    /// Valid even if that run had a fault.
+    pub guarded: bool,
+}
+
 /// What one run of a plan is given.
 pub(crate) struct Run<'a> {
     pub plan: &'a Plan,
@@ -97,18 +108,18 @@ impl Backend {
     }
 
     /// The values of several buffers, in host layout, in one wait.
-    pub async fn read(&self, buffers: &[(Buffer, DType, usize)]) -> Result<Vec<Vec<u8>>> {
+    pub async fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Vec<u8>>> {
         match self {
-            Backend::Cpu(_) => Ok(buffers.iter().map(|(buffer, _, _)| buffer.host().to_bytes()).collect()),
+            Backend::Cpu(_) => Ok(requests.iter().map(|request| request.buffer.host().to_bytes()).collect()),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.read(buffers).await,
+            Backend::Gpu(gpu) => gpu.read(requests).await,
         }
     }
 
     /// Does the device take this dtype? If not, why?
     pub fn accepts(&self, dtype: DType) -> Result<()> {
         match self {
-            Backend::Cpu(_) => Ok(()),
+            Backend::Cpu(cpu) => cpu.accepts(dtype),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.accepts(dtype),
         }

@@ -1,8 +1,6 @@
 //! `x.i((.., 2, 1..3))`: PyTorch's `x[:, 2, 1:3]`, for reading and, with `i_assign`, for writing.
 
 use super::Tensor;
-use crate::autograd::function::Edge;
-use crate::autograd::is_grad_enabled;
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
 use crate::op::elementwise::Operand;
@@ -303,30 +301,22 @@ impl Tensor {
     /// [`i_assign`](Tensor::i_assign), or the error instead of a panic.
     #[track_caller]
     pub fn try_i_assign(&mut self, spec: impl IndexSpec, value: impl Into<Operand>) -> Result<()> {
-        let leaf = self.edge().filter(|edge| matches!(edge, Edge::Leaf(_))).cloned();
-        if leaf.is_some() && is_grad_enabled() {
-            let message = "i_assign: a leaf that requires a gradient can be written only under no_grad";
-            return Err(Error::Autograd(message.into()));
-        }
         let steps = steps(&spec.into_indexes(), self.shape())?;
-        let mut shapes = Vec::with_capacity(steps.len());
-        let mut region = self.detach();
-        for step in &steps {
-            shapes.push(region.shape().clone());
-            region = step.forward(&region)?;
-        }
         let value = value.into().beside(self).try_to_dtype(self.dtype())?;
-        let mut value = value.broadcast_as("i_assign", region.shape())?;
-        let mut mask = Tensor::try_full(region.shape(), true, (DType::Bool, self.device()))?;
-        for (step, before) in steps.iter().zip(&shapes).rev() {
-            value = step.back(&value, before)?;
-            mask = step.back(&mask, before)?;
-        }
-        let written = mask.try_where_cond(&value, &*self)?;
-        *self = match leaf {
-            Some(leaf) => Tensor::from_parts(written.value().clone(), Some(leaf)),
-            None => written,
-        };
-        Ok(())
+        self.rebind("i_assign", |whole| {
+            let mut shapes = Vec::with_capacity(steps.len());
+            let mut region = whole.detach();
+            for step in &steps {
+                shapes.push(region.shape().clone());
+                region = step.forward(&region)?;
+            }
+            let mut value = value.broadcast_as("i_assign", region.shape())?;
+            let mut mask = Tensor::try_full(region.shape(), true, (DType::Bool, whole.device()))?;
+            for (step, before) in steps.iter().zip(&shapes).rev() {
+                value = step.back(&value, before)?;
+                mask = step.back(&mask, before)?;
+            }
+            mask.try_where_cond(&value, whole)
+        })
     }
 }

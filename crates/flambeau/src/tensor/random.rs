@@ -143,5 +143,18 @@ impl Tensor {
             let uniform = apply(&UNIFORM, &[&bits])?;
             uniform.full_like(p).try_gt(&uniform)?.try_to_dtype(self.dtype())
         }
+
+        /// The numbers 0 to n − 1 in random order (I32), every order as likely as any other.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let order = Tensor::randperm(5, &Generator::new(1), &Device::cpu());
+        /// assert_eq!(order.sort(0, false).0.to_string(), "tensor([0, 1, 2, 3, 4], dtype=i32)");
+        /// ```
+        randperm / try_randperm(n: usize, generator: &Generator, options: impl Into<TensorOptions>) -> Tensor {
+            let options = options.into();
+            let order = Tensor::try_bits(Shape::from(n), generator, &options.device)?.try_argsort(0, false)?;
+            order.try_to_dtype(options.dtype_or(DType::I32))
+        }
     }
 }

@@ -8,7 +8,7 @@ pub(crate) use fused::cast;
 pub(crate) use host::HostBuffer;
 
 use super::{Buffer, Run};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::op::Meta;
 use crate::plan::access::Access;
@@ -36,6 +36,11 @@ impl Cpu {
 
     pub fn plan_options(&self) -> PlanOptions {
         PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true }
+    }
+
+    /// The CPU takes every dtype.
+    pub fn accepts(&self, _: DType) -> Result<()> {
+        Ok(())
     }
 
     pub fn compile(&self, _: &Plan) -> Result<Box<dyn Any + Send + Sync>> {

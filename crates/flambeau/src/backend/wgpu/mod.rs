@@ -1,1 +1,186 @@
+//! The GPU backend: generates WGSL for fused kernels, compiles plans into pipelines, and runs them as one submission.
+//!
+//! `runtime` is the layer below (device, memory, queue) and knows nothing of plans; `codegen` writes shaders;
+//! `compile` prepares a plan; `fault` tells which values can be trusted after an error on the device.
+
+mod codegen;
+mod compile;
+mod fault;
 pub(crate) mod runtime;
+
+use super::wgsl::storage_bytes;
+use super::{Buffer, ReadRequest, Run};
+use crate::dtype::{DType, Lane, Scalar};
+use crate::error::{Error, Result};
+use crate::op::structured::Param;
+use crate::plan::kernel::Place;
+use crate::plan::{Plan, PlanOptions};
+use compile::{CompiledPlan, Source};
+use runtime::{Dispatch, GpuBuffer, GpuConfig, Runtime};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Kernels per submission: above this a plan is cut, so that no submission trips a driver's watchdog.
+const MAX_DISPATCHES: usize = 512;
+
+/// A GPU, through wgpu.
+pub(crate) struct Gpu {
+    runtime: Arc<Runtime>,
+    faults: fault::Faults,
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl Gpu {
+    pub async fn new(config: &GpuConfig) -> Result<Gpu> {
+        Gpu::on(Runtime::new(config).await?)
+    }
+
+    /// Runs on a device that already exists.
+    pub fn adopt(device: wgpu::Device, queue: wgpu::Queue, config: &GpuConfig) -> Result<Gpu> {
+        Gpu::on(Runtime::adopt(device, queue, None, config)?)
+    }
+
+    fn on(runtime: Arc<Runtime>) -> Result<Gpu> {
+        let faults = fault::Faults::new(&runtime)?;
+        Ok(Gpu { runtime, faults })
+    }
+
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    pub fn name(&self) -> String {
+        let adapter = self.runtime.description();
+        format!("{} ({})", adapter.name, adapter.backend)
+    }
+
+    pub fn plan_options(&self) -> PlanOptions {
+        PlanOptions { element_bytes: storage_bytes, fuse: !self.runtime.config().debug }
+    }
+
+    pub fn accepts(&self, dtype: DType) -> Result<()> {
+        let refuse = |message: &str| Err(Error::Unsupported { device: self.name(), message: message.into() });
+        match dtype {
+            DType::F64 | DType::I64 => {
+                refuse(&format!("dtype {dtype} does not exist on GPUs; use f32 or i32, or the CPU"))
+            }
+            DType::F16 if !self.runtime.has_f16() => {
+                refuse("dtype f16 needs the feature SHADER_F16, which this adapter does not have; use f32")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn compile(&self, plan: &Plan) -> Result<Box<dyn Any + Send + Sync>> {
+        Ok(Box::new(CompiledPlan::new(plan, &self.runtime)?))
+    }
+
+    pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
+        self.faults.check()?;
+        let compiled = run.compiled.downcast_ref::<CompiledPlan>().expect("this backend compiled the plan");
+        let plan = run.plan;
+        let alloc = |bytes: u64| self.runtime.alloc(bytes);
+        let slots = plan.slots.iter().map(|&bytes| alloc(bytes)).collect::<Result<Vec<_>>>()?;
+        let scratch = compiled.scratch.iter().map(|&bytes| alloc(bytes)).collect::<Result<Vec<_>>>()?;
+        let buffers = plan.buffers.iter().map(|buffer| match buffer.root {
+            true => alloc(buffer.numel as u64 * storage_bytes(buffer.dtype)),
+            false => Ok(slots[buffer.slot].clone()),
+        });
+        let buffers = buffers.collect::<Result<Vec<Arc<GpuBuffer>>>>()?;
+        let at = |source: &Source| match *source {
+            Source::Place(Place::Input(input)) => run.inputs[input as usize].gpu(),
+            Source::Place(Place::Buffer(buffer)) => &buffers[buffer as usize],
+            Source::Scratch(number) => &scratch[number],
+            Source::Status => self.faults.status(),
+        };
+        let mut uniforms = compiled.uniforms.clone();
+        for (offset, param) in &compiled.patches {
+            let word = resolve(param, run.data, run.number);
+            uniforms[*offset..*offset + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        let bound: Vec<Vec<&Arc<GpuBuffer>>> =
+            compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
+        let dispatches: Vec<Dispatch> = compiled
+            .kernels
+            .iter()
+            .zip(&bound)
+            .map(|(kernel, buffers)| Dispatch {
+                pipeline: &kernel.pipeline,
+                buffers,
+                uniform: kernel.uniform.clone(),
+                groups: kernel.groups,
+                label: &kernel.label,
+            })
+            .collect();
+        for part in dispatches.chunks(MAX_DISPATCHES) {
+            self.runtime.submit(&uniforms, part)?;
+        }
+        self.faults.note(run, &compiled.checks);
+        let root = |place: &Place| match *place {
+            Place::Input(input) => run.inputs[input as usize].clone(),
+            Place::Buffer(buffer) => Buffer::Gpu(buffers[buffer as usize].clone()),
+        };
+        Ok(plan.roots.iter().map(root).collect())
+    }
+
+    /// Uploads values given in host layout; bytes and booleans are widened to 32 bits.
+    pub fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Buffer> {
+        let buffer = match dtype {
+            DType::Bool | DType::U8 => {
+                let wide: Vec<u32> = bytes.iter().map(|&byte| u32::from(byte)).collect();
+                self.runtime.upload(bytemuck::cast_slice(&wide))
+            }
+            _ => self.runtime.upload(bytes),
+        };
+        Ok(Buffer::Gpu(buffer?))
+    }
+
+    /// Reads values in host layout, and with them whether they can be trusted.
+    pub async fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Vec<u8>>> {
+        let mut wanted: Vec<(Arc<GpuBuffer>, u64)> = requests
+            .iter()
+            .map(|request| {
+                (request.buffer.gpu().clone(), request.numel as u64 * storage_bytes(request.dtype))
+            })
+            .collect();
+        wanted.push((self.faults.status().clone(), fault::STATUS_BYTES));
+        let mut read = self.runtime.read(&wanted).await?;
+        let status = read.pop().unwrap_or_default();
+        self.faults.observe(&status);
+        for request in requests {
+            self.faults.trust(request)?;
+        }
+        let to_host = |(bytes, request): (Vec<u8>, &ReadRequest)| match request.dtype {
+            DType::Bool | DType::U8 => bytes.chunks_exact(4).map(|word| word[0]).collect(),
+            _ => bytes,
+        };
+        Ok(read.into_iter().zip(requests).map(to_host).collect())
+    }
+
+    /// Forgets a fault, so that work can go on. Values computed between the fault and now stay untrusted.
+    pub fn clear_fault(&self, runs: u64) -> Result<()> {
+        self.faults.clear(&self.runtime, runs)
+    }
+}
+
+/// A uniform word for one run.
+fn resolve(param: &Param, data: &[Scalar], run: u64) -> u32 {
+    match param {
+        Param::Fixed(word) => *word,
+        Param::Linear(linear) => linear.value(data) as u32,
+        Param::Run => run as u32,
+        Param::Data(index, lane) => {
+            let value = data[*index as usize];
+            match lane {
+                Lane::F32 | Lane::F64 => (value.to_f64() as f32).to_bits(),
+                Lane::Bool => (value.to_f64() != 0.0) as u32,
+                Lane::U32 | Lane::I32 | Lane::I64 => value.to_i64() as u32,
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Prepares a plan for the queue: a pipeline per kernel, its buffers, and one uniform block for all of them.
+
+use super::codegen;
+use super::runtime::{Binding, Pipeline, Runtime};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::op::structured::{Bound, Param, Program};
+use crate::plan::Plan;
+use crate::plan::kernel::{Kernel, Place};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a kernel's buffer comes from at run time.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    Place(Place),
+    Scratch(usize),
+    Status,
+}
+
+/// One dispatch.
+pub(super) struct CompiledKernel {
+    pub pipeline: Arc<Pipeline>,
+    pub sources: Vec<Source>,
+    pub uniform: Range<u64>,
+    pub groups: [u32; 3],
+    pub label: String,
+}
+
+/// A node whose kernel may report a fault.
+#[derive(Debug, Clone)]
+pub(super) struct Check {
+    pub node: u32,
+    pub op: &'static str,
+    pub size: usize,
+}
+
+/// Everything about a plan that is the same in every run.
+pub(super) struct CompiledPlan {
+    pub kernels: Vec<CompiledKernel>,
+    /// The uniform block, with zeros where `patches` go.
+    pub uniforms: Vec<u8>,
+    /// Byte offsets of the words that differ from run to run.
+    pub patches: Vec<(usize, Param)>,
+    /// Bytes of scratch buffers.
+    pub scratch: Vec<u64>,
+    pub checks: Vec<Check>,
+}
+
+impl CompiledPlan {
+    pub fn new(plan: &Plan, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
+        let mut compiled = CompiledPlan {
+            kernels: Vec::new(),
+            uniforms: Vec::new(),
+            patches: Vec::new(),
+            scratch: Vec::new(),
+            checks: Vec::new(),
+        };
+        for kernel in &plan.kernels {
+            if kernel.outputs().iter().all(|&place| is_empty(plan, place)) {
+                continue;
+            }
+            let name = kernel.describe().join("+");
+            match kernel {
+                Kernel::Fused(fused) => {
+                    let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
+                    let outputs: Vec<Place> = fused.outputs.iter().map(|&(_, place, _)| place).collect();
+                    let programs = codegen::programs(fused, runtime.config().workgroup_size as usize);
+                    let first_scratch = compiled.scratch.len();
+                    compiled.scratch.extend(&programs[0].scratch);
+                    let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
+                        crate::plan::kernel::InstKind::Gather { size, .. } => {
+                            Some((inst.node, "gather", *size))
+                        }
+                        _ => None,
+                    });
+                    compiled.checks.extend(nodes.map(|(node, op, size)| Check { node, op, size }));
+                    for program in &programs {
+                        compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
+                    }
+                    compiled.check_results(plan, runtime, &outputs, fused_node(fused), &name)?;
+                }
+                Kernel::Structured(call) => {
+                    let inputs: Vec<Place> = call.inputs.iter().map(|input| input.place).collect();
+                    let outputs: Vec<Place> = call.outputs.iter().map(|&(place, _)| place).collect();
+                    let Some(op) = call.op.structured() else { continue };
+                    let programs = op.wgsl(call)?;
+                    let first_scratch = compiled.scratch.len();
+                    if let Some(program) = programs.first() {
+                        compiled.scratch.extend(&program.scratch);
+                    }
+                    for program in &programs {
+                        if let Some(size) = program.checks {
+                            compiled.checks.push(Check { node: call.node, op: op.name(), size });
+                        }
+                        compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
+                    }
+                    compiled.check_results(plan, runtime, &outputs, call.node, &name)?;
+                }
+            }
+        }
+        Ok(compiled)
+    }
+
+    fn add(
+        &mut self,
+        runtime: &Arc<Runtime>,
+        program: &Program,
+        label: &str,
+        inputs: &[Place],
+        outputs: &[Place],
+        first_scratch: usize,
+    ) -> Result<()> {
+        let mut bindings: Vec<Binding> = Vec::with_capacity(program.bindings.len() + 1);
+        let mut sources = Vec::with_capacity(program.bindings.len());
+        for bound in &program.bindings {
+            let (binding, source) = match *bound {
+                Bound::Input(input) => (Binding::Read, Source::Place(inputs[input])),
+                Bound::Output(output) => (Binding::ReadWrite, Source::Place(outputs[output])),
+                Bound::Scratch(number) => (Binding::ReadWrite, Source::Scratch(first_scratch + number)),
+                Bound::Status => (Binding::ReadWrite, Source::Status),
+            };
+            bindings.push(binding);
+            sources.push(source);
+        }
+        if !program.params.is_empty() {
+            bindings.push(Binding::Uniform);
+        }
+        let pipeline =
+            runtime.pipeline(label, &program.source, &program.entry, &bindings, program.trusted)?;
+        let uniform = self.block(&program.params);
+        let (label, groups) = (label.to_string(), program.groups);
+        self.kernels.push(CompiledKernel { pipeline, sources, uniform, groups, label });
+        Ok(())
+    }
+
+    /// Adds a kernel's numbers to the uniform block, aligned as uniform bindings must be.
+    fn block(&mut self, params: &[Param]) -> Range<u64> {
+        let start = self.uniforms.len().next_multiple_of(256);
+        self.uniforms.resize(start, 0);
+        for param in params {
+            let word = match param {
+                Param::Fixed(word) => *word,
+                Param::Linear(linear) if linear.terms.is_empty() => linear.constant as u32,
+                Param::Linear(_) | Param::Data(..) | Param::Run => {
+                    self.patches.push((self.uniforms.len(), param.clone()));
+                    0
+                }
+            };
+            self.uniforms.extend(word.to_le_bytes());
+        }
+        let end = self.uniforms.len().next_multiple_of(16);
+        self.uniforms.resize(end, 0);
+        start as u64..end as u64
+    }
+
+    /// In debug mode, a kernel after each kernel looks for NaNs in its results.
+    fn check_results(
+        &mut self,
+        plan: &Plan,
+        runtime: &Arc<Runtime>,
+        outputs: &[Place],
+        node: u32,
+        name: &str,
+    ) -> Result<()> {
+        if !runtime.config().debug {
+            return Ok(());
+        }
+        for &place in outputs {
+            let Place::Buffer(buffer) = place else { continue };
+            let buffer = &plan.buffers[buffer as usize];
+            if matches!(buffer.dtype, DType::F32 | DType::F16) && buffer.numel > 0 {
+                let program = super::fault::nan_check(buffer.dtype, buffer.numel, node);
+                self.checks.push(Check { node: node | super::fault::NAN_FLAG, op: "", size: 0 });
+                self.add(runtime, &program, &format!("NaN check of {name}"), &[place], &[], 0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fused_node(fused: &crate::plan::kernel::Fused) -> u32 {
+    fused.outputs.first().map_or(0, |&(inst, _, _)| fused.insts[inst].node)
+}
+
+fn is_empty(plan: &Plan, place: Place) -> bool {
+    match place {
+        Place::Buffer(buffer) => plan.buffers[buffer as usize].numel == 0,
+        Place::Input(_) => false,
+    }
+}
