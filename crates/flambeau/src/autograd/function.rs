@@ -66,14 +66,17 @@ impl Leaf {
     }
 }
 
+type CustomRule = dyn Fn(&Vjp) -> Result<Grads> + Send + Sync;
+type CheckpointRegion = dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync;
+
 /// How a function's gradients are found.
 pub(crate) enum Rule {
     /// The op table's rule.
     Op(Op, SmallVec<[Scalar; 4]>),
     /// A rule given by the user.
-    Custom(Arc<dyn Fn(&Vjp) -> Result<Grads> + Send + Sync>),
+    Custom(Arc<CustomRule>),
     /// Runs the region again, this time recording it, and goes on backwards through the recording.
-    Checkpoint(Arc<dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync>),
+    Checkpoint(Arc<CheckpointRegion>),
 }
 
 /// An input as its function remembers it.
