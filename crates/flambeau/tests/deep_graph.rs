@@ -121,7 +121,7 @@ fn a_chain_of_which_every_value_is_held() {
 #[test]
 fn a_loop_that_evaluates_every_value() {
     for device in devices() {
-        let watch = Stopwatch::new("evaluated");
+        let _watch = Stopwatch::new("evaluated");
         let one = Tensor::ones([1], &device);
         let mut x = Tensor::zeros([1], &device);
         let before = device.plan_stats();
