@@ -82,6 +82,11 @@ impl Device {
         CPU.get_or_init(|| Device::new(Backend::Cpu(Cpu::default()))).clone()
     }
 
+    /// A CPU apart from the others, for graphs that only the interpreter looks at: nothing else evaluates them.
+    pub(crate) fn for_interpreter() -> Device {
+        Device::new(Backend::Cpu(Cpu::default()))
+    }
+
     /// A GPU, as configured.
     #[cfg(feature = "gpu")]
     pub async fn gpu(config: &GpuConfig) -> Result<Device> {
@@ -106,6 +111,16 @@ impl Device {
     pub fn plan_stats(&self) -> PlanStats {
         let engine = self.engine();
         PlanStats { cached: engine.plans.len(), ..engine.stats }
+    }
+
+    /// The WGSL of every shader compiled so far, for tests that validate it; none on the CPU.
+    #[doc(hidden)]
+    pub fn shader_sources(&self) -> Vec<String> {
+        match &self.0.backend {
+            Backend::Cpu(_) => Vec::new(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().shader_sources(),
+        }
     }
 
     pub(crate) fn backend(&self) -> &Backend {

@@ -9,6 +9,7 @@ mod op;
 mod plan;
 pub mod reference;
 mod rng;
+pub mod selftest;
 mod shape;
 mod tensor;
 
