@@ -1,30 +1,23 @@
 //! Devices: where tensors live and plans run.
 //!
 //! A device is chosen once, says what it is, and runs everything it is given; nothing falls back to another device
-//! silently. This file also holds the engine: what turns a demand for values into a run of a cached plan.
+//! silently.
 
+use crate::backend::Backend;
 use crate::backend::cpu::Cpu;
-use crate::backend::{Backend, Buffer, ReadRequest, Run};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::plan::Plan;
-use crate::plan::graph::{self, Graph};
-use crate::tensor::node::{Node, Storage, Value};
-use smallvec::SmallVec;
-use std::any::Any;
-use std::collections::HashMap;
+use crate::engine::Engine;
+use crate::error::{Error, Result, expect};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "gpu")]
-use crate::backend::wgpu::{Gpu, runtime::GpuConfig};
+use crate::backend::wgpu::{
+    Gpu,
+    runtime::{AdapterDescription, GpuConfig, GpuStats, MemoryStats},
+};
 
-/// Pending nodes above which building a graph evaluates what is held, so that a loop that never reads a value
-/// cannot grow without bound.
-const MAX_PENDING: usize = 50_000;
-/// Plans kept; the least recently used go first.
-const MAX_PLANS: usize = 256;
+/// The environment variable that overrides the choice of [`Device::best`].
+const CHOICE: &str = "FLAMBEAU_DEVICE";
 
 /// A CPU or a GPU. Cheap to clone; two handles are equal when they are the same device.
 #[derive(Clone)]
@@ -32,48 +25,12 @@ pub struct Device(Arc<Inner>);
 
 struct Inner {
     backend: Backend,
-    engine: Mutex<Engine>,
-    /// Unevaluated nodes, some of them held by tensor handles.
-    pending: Mutex<Vec<Weak<Node>>>,
-    pending_count: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Engine {
-    plans: HashMap<Graph, Cached>,
-    runs: u64,
-    stats: PlanStats,
-}
-
-struct Cached {
-    plan: Arc<Plan>,
-    compiled: Arc<dyn Any + Send + Sync>,
-    last_run: u64,
-}
-
-/// How evaluations went on a device.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PlanStats {
-    /// Evaluations that ran a plan.
-    pub runs: u64,
-    /// Runs whose plan was in the cache.
-    pub hits: u64,
-    /// Runs that had to make a plan.
-    pub misses: u64,
-    /// Kernels of all runs together.
-    pub kernels: u64,
-    /// Plans in the cache now.
-    pub cached: usize,
+    engine: Engine,
 }
 
 impl Device {
     fn new(backend: Backend) -> Device {
-        Device(Arc::new(Inner {
-            backend,
-            engine: Mutex::default(),
-            pending: Mutex::default(),
-            pending_count: AtomicUsize::new(0),
-        }))
+        Device(Arc::new(Inner { backend, engine: Engine::default() }))
     }
 
     /// The CPU. There is one per process.
@@ -87,10 +44,49 @@ impl Device {
         Device::new(Backend::Cpu(Cpu::default()))
     }
 
-    /// A GPU, as configured.
-    #[cfg(feature = "gpu")]
-    pub async fn gpu(config: &GpuConfig) -> Result<Device> {
-        Ok(Device::new(Backend::Gpu(Gpu::new(config).await?)))
+    /// The best device of this machine: a real GPU, else the CPU. `FLAMBEAU_DEVICE` overrides: `cpu`, `gpu` (the
+    /// best real GPU), `gpu:1` (by index, as [`enumerate_adapters`](crate::enumerate_adapters) counts), `software`
+    /// (a software adapter such as llvmpipe).
+    ///
+    /// # Panics
+    /// When `FLAMBEAU_DEVICE` asks for a device that is not there.
+    pub async fn best() -> Device {
+        expect(Device::try_best().await)
+    }
+
+    /// [`best`](Device::best), or the error instead of a panic.
+    pub async fn try_best() -> Result<Device> {
+        match std::env::var(CHOICE) {
+            Ok(choice) => Device::named(&choice).await,
+            Err(_) => Ok(Device::first_gpu().await.unwrap_or_else(|error| {
+                log::info!("no GPU is used: {error}");
+                Device::cpu()
+            })),
+        }
+    }
+
+    /// The device with this name: `cpu`, `gpu`, `gpu:<index>` or `software`.
+    pub async fn named(name: &str) -> Result<Device> {
+        let index = name.strip_prefix("gpu:").and_then(|index| index.parse::<usize>().ok());
+        match (name, index) {
+            ("cpu", _) => Ok(Device::cpu()),
+            #[cfg(feature = "gpu")]
+            ("gpu", _) => Device::first_gpu().await,
+            #[cfg(feature = "gpu")]
+            ("software", _) => Device::gpu(&GpuConfig { allow_software: true, ..GpuConfig::default() }).await,
+            #[cfg(feature = "gpu")]
+            (_, Some(index)) => {
+                Device::gpu(&GpuConfig { adapter_index: Some(index), ..GpuConfig::default() }).await
+            }
+            _ => Err(Error::argument("device", format!("{name} is none of cpu, gpu, gpu:<index>, software"))),
+        }
+    }
+
+    async fn first_gpu() -> Result<Device> {
+        #[cfg(feature = "gpu")]
+        return Device::gpu(&GpuConfig::default()).await;
+        #[cfg(not(feature = "gpu"))]
+        return Err(Error::NoAdapter("this build has no GPU backend (feature `gpu`)".into()));
     }
 
     /// The name of the device, as its driver gives it.
@@ -107,10 +103,24 @@ impl Device {
         matches!(&self.0.backend, Backend::Cpu(_))
     }
 
-    /// Counts of evaluations and of the plan cache.
-    pub fn plan_stats(&self) -> PlanStats {
-        let engine = self.engine();
-        PlanStats { cached: engine.plans.len(), ..engine.stats }
+    /// Returns when at most two evaluations are under way: what a training loop awaits once per step, so that the
+    /// device is never flooded and never idle.
+    pub async fn throttle(&self) -> Result<()> {
+        match &self.0.backend {
+            Backend::Cpu(_) => Ok(()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().throttle().await,
+        }
+    }
+
+    /// Goes on after a fault (an index out of range, a NaN in debug mode). Parameters are as they were before the
+    /// faulty step; values computed between the fault and this call stay unreadable.
+    pub fn clear_fault(&self) -> Result<()> {
+        match &self.0.backend {
+            Backend::Cpu(_) => Ok(()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.clear_fault(self.runs()),
+        }
     }
 
     /// The WGSL of every shader compiled so far, for tests that validate it; none on the CPU.
@@ -127,7 +137,23 @@ impl Device {
         &self.0.backend
     }
 
-    #[cfg(feature = "gpu")]
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl Device {
+    /// A GPU, as configured.
+    pub async fn gpu(config: &GpuConfig) -> Result<Device> {
+        Ok(Device::new(Backend::Gpu(Gpu::new(config).await?)))
+    }
+
+    /// Runs on a wgpu device that already exists. Its error and lost callbacks become this device's.
+    pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue, config: &GpuConfig) -> Result<Device> {
+        Ok(Device::new(Backend::Gpu(Gpu::adopt(device, queue, config)?)))
+    }
+
     pub(crate) fn as_gpu(&self) -> Option<&Gpu> {
         match &self.0.backend {
             Backend::Gpu(gpu) => Some(gpu),
@@ -135,127 +161,38 @@ impl Device {
         }
     }
 
-    fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.0.engine.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// The adapter a GPU device runs on.
+    pub fn adapter(&self) -> Option<&AdapterDescription> {
+        self.as_gpu().map(|gpu| gpu.runtime().description())
     }
 
-    fn pending(&self) -> MutexGuard<'_, Vec<Weak<Node>>> {
-        self.0.pending.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// The GPU's limits, as asked from its adapter.
+    pub fn limits(&self) -> Option<&wgpu::Limits> {
+        self.as_gpu().map(|gpu| gpu.runtime().limits())
     }
 
-    /// Notes an unevaluated node; evaluates what is held when too many have gathered.
-    pub(crate) fn note(&self, node: &Arc<Node>) {
-        self.pending().push(Arc::downgrade(node));
-        if self.0.pending_count.fetch_add(1, Relaxed) > MAX_PENDING {
-            // A failure shows again, with its message, when a value is read.
-            if let Err(error) = self.evaluate_with_held(&[]) {
-                log::warn!("evaluating pending work failed: {error}");
-            }
+    /// Submissions, kernels, pipelines, buffers and transfers so far, counted where the queue is called.
+    pub fn gpu_stats(&self) -> Option<GpuStats> {
+        self.as_gpu().map(|gpu| gpu.runtime().stats())
+    }
+
+    /// The ledger of GPU memory.
+    pub fn memory(&self) -> Option<MemoryStats> {
+        self.as_gpu().map(|gpu| gpu.runtime().memory())
+    }
+
+    /// Gives pooled GPU memory back to the driver.
+    pub fn trim(&self) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().trim();
         }
     }
 
-    /// Makes memory for values given by the host.
-    pub(crate) fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Storage> {
-        let buffer = self.backend().upload(dtype, bytes)?;
-        Ok(Storage { buffer, run: 0, guarded: true })
-    }
-
-    /// Evaluates these values.
-    pub(crate) fn evaluate(&self, wanted: &[Value]) -> Result<()> {
-        self.run(wanted, &[])
-    }
-
-    /// Evaluates these values and every unevaluated tensor that somebody holds, in one plan: what an optimizer's
-    /// step does, so that nothing chains from batch to batch.
-    pub(crate) fn evaluate_with_held(&self, updates: &[Value]) -> Result<()> {
-        let mut held: Vec<Value> = Vec::new();
-        {
-            let mut pending = self.pending();
-            self.0.pending_count.store(0, Relaxed);
-            pending.drain(..).for_each(|node| {
-                if let Some(node) = node.upgrade()
-                    && node.is_held()
-                    && node.is_pending()
-                {
-                    held.push(Value { node, output: 0 });
-                }
-            });
+    /// Ends the GPU device, as if it had been lost: everything after this is [`Error::DeviceLost`].
+    pub fn destroy(&self) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().destroy();
         }
-        let result = self.run(&held, updates);
-        if result.is_err() {
-            self.pending().extend(held.iter().map(|value| Arc::downgrade(&value.node)));
-        }
-        result
-    }
-
-    fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<()> {
-        let mut engine = self.engine();
-        let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
-        let snapshot = graph::capture(&all);
-        if snapshot.targets.is_empty() {
-            return Ok(());
-        }
-        engine.runs += 1;
-        let number = engine.runs;
-        let (plan, compiled) = self.plan_of(&mut engine, &snapshot.graph, number)?;
-        let inputs: Vec<Buffer> = snapshot.inputs.iter().map(|storage| storage.buffer.clone()).collect();
-        let run = Run {
-            plan: &plan,
-            compiled: &*compiled,
-            inputs: &inputs,
-            data: &snapshot.data,
-            number,
-            locations: &snapshot.locations,
-        };
-        let buffers = self.backend().run(&run)?;
-        engine.stats.runs += 1;
-        engine.stats.kernels += plan.kernels.len() as u64;
-        for (node, first) in &snapshot.targets {
-            let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node));
-            let outputs = buffers[*first..*first + node.outputs.len()].iter();
-            let storages =
-                outputs.map(|buffer| Arc::new(Storage { buffer: buffer.clone(), run: number, guarded }));
-            node.fill(storages.collect::<SmallVec<_>>());
-        }
-        Ok(())
-    }
-
-    fn plan_of(
-        &self,
-        engine: &mut Engine,
-        graph: &Graph,
-        run: u64,
-    ) -> Result<(Arc<Plan>, Arc<dyn Any + Send + Sync>)> {
-        if let Some(cached) = engine.plans.get_mut(graph) {
-            cached.last_run = run;
-            engine.stats.hits += 1;
-            return Ok((cached.plan.clone(), cached.compiled.clone()));
-        }
-        engine.stats.misses += 1;
-        let plan = Arc::new(Plan::new(graph.clone(), self.backend().plan_options()));
-        let compiled: Arc<dyn Any + Send + Sync> = Arc::from(self.backend().compile(&plan)?);
-        if engine.plans.len() >= MAX_PLANS {
-            let mut ages: Vec<u64> = engine.plans.values().map(|cached| cached.last_run).collect();
-            ages.sort_unstable();
-            let oldest_kept = ages[MAX_PLANS / 2];
-            engine.plans.retain(|_, cached| cached.last_run >= oldest_kept);
-        }
-        let cached = Cached { plan: plan.clone(), compiled: compiled.clone(), last_run: run };
-        engine.plans.insert(graph.clone(), cached);
-        Ok((plan, compiled))
-    }
-
-    /// The values in host layout; evaluates them first. Several are read in one wait.
-    pub(crate) async fn read(&self, values: &[Value]) -> Result<Vec<Vec<u8>>> {
-        self.evaluate(values)?;
-        let mut buffers = Vec::with_capacity(values.len());
-        for value in values {
-            let storage = value.storage().ok_or_else(|| Error::Gpu("a value was not evaluated".into()))?;
-            let (dtype, numel) = (value.meta().dtype, value.meta().numel());
-            let Storage { run, guarded, .. } = *storage;
-            buffers.push(ReadRequest { buffer: storage.buffer.clone(), dtype, numel, run, guarded });
-        }
-        self.backend().read(&buffers).await
     }
 }
 

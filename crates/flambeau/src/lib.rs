@@ -4,8 +4,11 @@ pub mod autograd;
 mod backend;
 mod device;
 mod dtype;
+mod engine;
 mod error;
+pub mod nn;
 mod op;
+pub mod optim;
 mod plan;
 pub mod reference;
 mod rng;
@@ -17,13 +20,17 @@ mod tensor;
 pub use backend::wgpu::runtime::{
     AdapterDescription, AdapterKind, GpuConfig, GpuStats, MemoryStats, PowerPreference, enumerate_adapters,
 };
-pub use device::{Device, PlanStats};
+pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
+pub use engine::PlanStats;
 pub use error::{Error, Result};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
-pub use tensor::{IntoTensorData, Tensor, TensorOptions, eval};
+pub use tensor::{IntoTensorData, Tensor, TensorOptions, Unique, eval, read_many};
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use pollster::block_on;
 
 /// What most programs use.
 pub mod prelude {

@@ -58,7 +58,13 @@ async fn compute(value: &Value, known: &mut HashMap<*const Node, Vec<Exact>>) ->
             State::Pending { op, inputs, data } => Some((op.clone(), inputs.clone(), data.clone())),
         };
         let result = match pending {
-            None => vec![read(&value).await?],
+            None => {
+                let mut outputs = Vec::with_capacity(node.outputs.len());
+                for output in 0..node.outputs.len() as u32 {
+                    outputs.push(read(&Value { node: node.clone(), output }).await?);
+                }
+                outputs
+            }
             Some((_, inputs, _)) if !expanded => {
                 stack.push((value.clone(), true));
                 stack.extend(inputs.iter().map(|input| (input.clone(), false)));
@@ -148,7 +154,7 @@ fn apply(map: &'static Elementwise, inputs: &[Exact], dtype: DType, values: &mut
 }
 
 /// Brings integers back into their dtype's range.
-fn wrap(dtype: DType, values: &mut Block) {
+pub(crate) fn wrap(dtype: DType, values: &mut Block) {
     if let Block::I64(values) = values {
         values.iter_mut().for_each(|value| {
             *value = match dtype {

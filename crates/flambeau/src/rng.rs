@@ -39,6 +39,9 @@ pub struct Generator {
     state: Arc<Mutex<State>>,
 }
 
+/// The key of a draw, and the counter of its element 0.
+pub(crate) type Draw = ([u32; 2], [u32; 2]);
+
 #[derive(Debug)]
 struct State {
     seed: u64,
@@ -133,12 +136,15 @@ impl Generator {
         Generator::new(u64::from(seed[1]) << 32 | u64::from(seed[0]))
     }
 
-    /// Takes the next `n` numbers for one draw: its key, and the counter of its element 0 (low word first).
-    pub(crate) fn reserve(&self, n: u64) -> ([u32; 2], [u32; 2]) {
-        let mut state = self.lock();
-        let first = state.counter;
-        state.counter = first.wrapping_add(n);
-        (words(state.seed), words(first))
+    /// Takes the next `n` numbers for one draw: its key, and the counter of its element 0 (low word first). While a
+    /// checkpointed region is computed again, these are the ones its first computation took.
+    pub(crate) fn reserve(&self, n: u64) -> Draw {
+        crate::autograd::drawn(|| {
+            let mut state = self.lock();
+            let first = state.counter;
+            state.counter = first.wrapping_add(n);
+            (words(state.seed), words(first))
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

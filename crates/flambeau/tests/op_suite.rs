@@ -1,12 +1,13 @@
 //! Every op of the table on every device, against the interpreter; see `flambeau::selftest`.
 
+mod common;
 mod suite;
 
 use flambeau::Device;
 use flambeau::selftest::{self, SuiteReport};
 
 fn run(device: &Device) -> SuiteReport {
-    let report = pollster::block_on(selftest::op_suite(device, |_| ()));
+    let report = flambeau::block_on(selftest::op_suite(device, |_| ()));
     suite::assert_passed(&report);
     let missing: Vec<_> = selftest::primitives().difference(&report.ops).copied().collect();
     assert!(missing.is_empty(), "ops that did not run on {}: {missing:?}", report.device);
@@ -22,7 +23,7 @@ fn cpu() {
 
 #[test]
 fn gpu() {
-    let device = suite::gpu();
+    let device = common::gpu();
     run(&device);
     let count = suite::validate_shaders(&device);
     println!("summary: op suite: naga accepts all {count} shaders");

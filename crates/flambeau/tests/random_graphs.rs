@@ -2,6 +2,7 @@
 //!
 //! `FLAMBEAU_SEED=17 cargo test --test random_graphs` runs the graph of one seed.
 
+mod common;
 mod suite;
 
 use flambeau::Device;
@@ -21,7 +22,7 @@ fn seeds() -> Range<u64> {
 }
 
 fn run(device: &Device) -> SuiteReport {
-    let report = pollster::block_on(selftest::random_graphs(device, seeds(), |_| ()));
+    let report = flambeau::block_on(selftest::random_graphs(device, seeds(), |_| ()));
     suite::assert_passed(&report);
     println!("summary: random graphs on {report}");
     report
@@ -34,7 +35,7 @@ fn cpu() {
 
 #[test]
 fn gpu() {
-    let device = suite::gpu();
+    let device = common::gpu();
     run(&device);
     let count = suite::validate_shaders(&device);
     println!("summary: random graphs: naga accepts all {count} shaders");

@@ -4,7 +4,8 @@ use super::function::{Backward, Edge, Function, Leaf};
 use super::mode;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// How a backward pass treats the graph.
@@ -29,8 +30,8 @@ pub(crate) fn backward(outputs: &[Tensor], grads: &[Option<Tensor>], options: Ba
     run(outputs, grads, options, Wanted::Leaves).map(|_| ())
 }
 
-/// The gradients of `outputs` with respect to `inputs`; `None` where an input does not take part. Leaves are left
-/// alone.
+/// The gradients of `outputs` with respect to `inputs`, leaves or not; `None` where an input does not take part. The
+/// gradients of leaves (`x.grad()`) are left alone, and only what lies between inputs and outputs is gone through.
 ///
 /// ```
 /// # use flambeau::prelude::*;
@@ -90,14 +91,72 @@ impl Ord for Waiting {
     }
 }
 
+/// Which functions lie between the outputs and the inputs asked for: only those run.
+struct Route {
+    asked: HashSet<Target>,
+    /// Every function seen, and whether it leads to an input. Holding them keeps their addresses theirs.
+    functions: HashMap<*const Function, (Arc<Function>, bool)>,
+}
+
+impl Route {
+    fn leads(&self, edge: &Edge) -> bool {
+        self.asked.contains(&target(edge))
+            || matches!(edge, Edge::Function(function, _) if self.runs(function))
+    }
+
+    fn runs(&self, function: &Arc<Function>) -> bool {
+        self.functions.get(&Arc::as_ptr(function)).is_some_and(|(_, leads)| *leads)
+    }
+
+    /// Looks at what lies before an edge.
+    fn explore(&mut self, edge: &Edge) {
+        let mut found: Vec<Arc<Function>> = Vec::new();
+        let mut stack = vec![edge.clone()];
+        while let Some(edge) = stack.pop() {
+            if let Edge::Function(function, _) = edge
+                && let Entry::Vacant(entry) = self.functions.entry(Arc::as_ptr(&function))
+            {
+                stack.extend(function.edges().into_iter().flatten());
+                entry.insert((function.clone(), false));
+                found.push(function);
+            }
+        }
+        found.sort_by_key(|function| function.sequence);
+        for function in found {
+            // What a checkpointed region captures is known only when it has been recorded again.
+            let leads =
+                function.is_checkpoint() || function.edges().iter().flatten().any(|edge| self.leads(edge));
+            self.functions.insert(Arc::as_ptr(&function), (function, leads));
+        }
+    }
+}
+
 struct Pass {
     waiting: BinaryHeap<Waiting>,
     gathered: HashMap<*const Function, Vec<Option<Tensor>>>,
     leaves: Vec<(Arc<Leaf>, Tensor)>,
     leaf_index: HashMap<*const Leaf, usize>,
+    /// None when every leaf is wanted.
+    route: Option<Route>,
 }
 
 impl Pass {
+    fn leads(&self, edge: &Edge) -> bool {
+        self.route.as_ref().is_none_or(|route| route.leads(edge))
+    }
+
+    fn runs(&self, function: &Arc<Function>) -> bool {
+        self.route.as_ref().is_none_or(|route| route.runs(function))
+    }
+
+    /// Starts, or goes on, at an edge that was not reached through a function.
+    fn enter(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
+        if let Some(route) = &mut self.route {
+            route.explore(edge);
+        }
+        if self.leads(edge) { self.flow(edge, grad) } else { Ok(()) }
+    }
+
     /// Adds a gradient to what has flowed to an edge so far.
     fn flow(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
         match edge {
@@ -125,6 +184,39 @@ impl Pass {
         }
         Ok(())
     }
+
+    /// The next function, latest first, with the gradients of its outputs, hooks applied.
+    fn next(&mut self) -> Option<(Arc<Function>, Vec<Option<Tensor>>)> {
+        let Waiting(function) = self.waiting.pop()?;
+        let gathered = self.gathered.remove(&Arc::as_ptr(&function)).unwrap_or_default();
+        let hooked = gathered.into_iter().enumerate().map(|(output, grad)| {
+            grad.map(|grad| Edge::Function(function.clone(), output as u32).hooked(grad))
+        });
+        let grads = hooked.collect();
+        Some((function, grads))
+    }
+
+    /// Sends gradients through a function.
+    fn pass_on(&mut self, function: &Arc<Function>, grads: Vec<Option<Tensor>>, keep: bool) -> Result<()> {
+        let edges = function.edges();
+        let needs: Vec<bool> =
+            edges.iter().map(|edge| edge.as_ref().is_some_and(|edge| self.leads(edge))).collect();
+        match function.backward(&grads, &needs, keep)? {
+            Backward::Grads(grads) => {
+                for ((edge, grad), needed) in edges.iter().zip(grads).zip(needs) {
+                    if let (Some(edge), Some(grad), true) = (edge, grad, needed) {
+                        self.flow(edge, grad)?;
+                    }
+                }
+            }
+            Backward::Recorded(output) => {
+                if let (Some(edge), Some(grad)) = (output.edge(), grads.into_iter().next().flatten()) {
+                    self.enter(edge, grad)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn run(
@@ -133,13 +225,24 @@ fn run(
     options: BackwardOptions,
     wanted: Wanted,
 ) -> Result<Vec<Option<Tensor>>> {
+    if outputs.len() != grads.len() {
+        let message = format!("{} gradients were given for {} outputs", grads.len(), outputs.len());
+        return Err(Error::Autograd(message));
+    }
     let _mode = mode::set_grad_enabled(options.create_graph);
     let keep = options.retain_graph || options.create_graph;
+    let asked: Vec<Target> = match &wanted {
+        Wanted::Leaves => Vec::new(),
+        Wanted::Inputs(inputs) => inputs.iter().enumerate().map(asked_target).collect::<Result<_>>()?,
+    };
+    let route = matches!(wanted, Wanted::Inputs(_))
+        .then(|| Route { asked: asked.iter().copied().collect(), functions: HashMap::new() });
     let mut pass = Pass {
         waiting: BinaryHeap::new(),
         gathered: HashMap::new(),
         leaves: Vec::new(),
         leaf_index: HashMap::new(),
+        route,
     };
     for (output, grad) in outputs.iter().zip(grads) {
         let edge = output.edge().ok_or_else(|| {
@@ -149,47 +252,27 @@ fn run(
                     .into(),
             )
         })?;
-        pass.flow(&edge.clone(), start(output, grad.as_ref())?)?;
+        pass.enter(edge, start(output, grad.as_ref())?)?;
     }
-    let asked: Vec<Option<Target>> = match &wanted {
-        Wanted::Leaves => Vec::new(),
-        Wanted::Inputs(inputs) => inputs.iter().map(|input| input.edge().map(target)).collect(),
-    };
-    if let (Wanted::Inputs(inputs), Some(missing)) = (&wanted, asked.iter().position(Option::is_none)) {
-        return Err(Error::Autograd(format!(
-            "input {missing} of shape {} does not require a gradient",
-            inputs[missing].shape()
-        )));
-    }
-    let mut results: Vec<Option<Tensor>> = vec![None; asked.len()];
-    while let Some(Waiting(function)) = pass.waiting.pop() {
-        let gathered = pass.gathered.remove(&Arc::as_ptr(&function)).unwrap_or_default();
-        let hooked = gathered.into_iter().enumerate().map(|(output, grad)| {
-            grad.map(|grad| Edge::Function(function.clone(), output as u32).hooked(grad))
-        });
-        let grads: Vec<Option<Tensor>> = hooked.collect();
-        for (position, asked) in asked.iter().enumerate() {
-            if let Some(Target::Function(pointer, output)) = asked
-                && std::ptr::eq(*pointer, Arc::as_ptr(&function))
-            {
-                results[position].clone_from(&grads[*output as usize]);
-            }
-        }
-        let edges = function.edges();
-        let needs: Vec<bool> = edges.iter().map(Option::is_some).collect();
-        match function.backward(&grads, &needs, keep)? {
-            Backward::Grads(grads) => {
-                for (edge, grad) in edges.iter().zip(grads) {
-                    if let (Some(edge), Some(grad)) = (edge, grad) {
-                        pass.flow(edge, grad)?;
+    let mut results: HashMap<Target, Tensor> = HashMap::new();
+    while let Some((function, grads)) = pass.next() {
+        for (output, grad) in grads.iter().enumerate() {
+            let Some(grad) = grad else { continue };
+            let at = Target::Function(Arc::as_ptr(&function), output as u32);
+            match &pass.route {
+                Some(route) if route.asked.contains(&at) => {
+                    results.insert(at, grad.clone());
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(leaf) = function.retained(output as u32) {
+                        leaf.accumulate(grad.clone())?;
                     }
                 }
             }
-            Backward::Recorded(output) => {
-                if let (Some(edge), Some(grad)) = (output.edge(), grads.into_iter().next().flatten()) {
-                    pass.flow(&edge.clone(), grad)?;
-                }
-            }
+        }
+        if pass.runs(&function) {
+            pass.pass_on(&function, grads, keep)?;
         }
     }
     for (leaf, grad) in pass.leaves {
@@ -197,15 +280,17 @@ fn run(
         match &wanted {
             Wanted::Leaves => leaf.accumulate(grad)?,
             Wanted::Inputs(_) => {
-                for (position, asked) in asked.iter().enumerate() {
-                    if *asked == Some(Target::Leaf(Arc::as_ptr(&leaf))) {
-                        results[position] = Some(grad.clone());
-                    }
-                }
+                results.insert(Target::Leaf(Arc::as_ptr(&leaf)), grad);
             }
         }
     }
-    Ok(results)
+    Ok(asked.iter().map(|at| results.get(at).cloned()).collect())
+}
+
+fn asked_target((index, input): (usize, &Tensor)) -> Result<Target> {
+    input.edge().map(target).ok_or_else(|| {
+        Error::Autograd(format!("input {index} of shape {} does not require a gradient", input.shape()))
+    })
 }
 
 /// The gradient an output starts with: the one given, or 1 for a single element.

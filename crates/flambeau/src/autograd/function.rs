@@ -12,7 +12,7 @@ use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A function that sees a gradient while backward builds, and may replace it.
 pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Option<Tensor> + Send + Sync>;
@@ -39,7 +39,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-fn next_id() -> u64 {
+/// A number no other hook, function or slot of this process has.
+pub(crate) fn next_id() -> u64 {
     NEXT_ID.fetch_add(1, Relaxed)
 }
 
@@ -94,6 +95,8 @@ pub(crate) struct Function {
     saves: Saves,
     freed: Mutex<bool>,
     hooks: Mutex<Vec<(u64, u32, Hook)>>,
+    /// Outputs whose gradient the user wants to read.
+    retained: Mutex<Vec<(u32, Arc<Leaf>)>>,
 }
 
 impl Function {
@@ -118,13 +121,14 @@ impl Function {
             sequence: next_id(),
             name,
             rule,
-            device: inputs[0].device().clone(),
+            device: outputs[0].node.device.clone(),
             outputs: outputs.iter().map(|value| value.meta().clone()).collect(),
             inputs: Mutex::new(saved_inputs),
             saved_outputs: Mutex::new(saved_outputs),
             saves,
             freed: Mutex::new(false),
             hooks: Mutex::default(),
+            retained: Mutex::default(),
         })
     }
 
@@ -185,7 +189,7 @@ impl Function {
 
     /// Lets go of the saved values.
     fn free(&self) {
-        let saves_something = self.saves != Saves::NOTHING || matches!(self.rule, Rule::Checkpoint(_));
+        let saves_something = self.saves != Saves::NOTHING || self.is_checkpoint();
         *lock(&self.freed) = saves_something;
         for input in lock(&self.inputs).iter_mut() {
             if let Some(value) = input.value.take() {
@@ -195,10 +199,28 @@ impl Function {
         lock(&self.saved_outputs).drain(..).for_each(|value| value.node.unsave());
     }
 
-    pub fn add_hook(&self, output: u32, hook: Hook) -> u64 {
+    fn add_hook(&self, output: u32, hook: Hook) -> u64 {
         let id = next_id();
         lock(&self.hooks).push((id, output, hook));
         id
+    }
+
+    /// Where the gradient of an output is kept, if the user asked for it.
+    pub fn retained(&self, output: u32) -> Option<Arc<Leaf>> {
+        lock(&self.retained).iter().find(|(at, _)| *at == output).map(|(_, leaf)| leaf.clone())
+    }
+
+    /// Keeps the gradient of an output from now on.
+    pub fn retain(&self, output: u32) {
+        let mut retained = lock(&self.retained);
+        if !retained.iter().any(|(at, _)| *at == output) {
+            retained.push((output, Arc::default()));
+        }
+    }
+
+    /// Does it run a region again, whose inputs are not all known beforehand?
+    pub fn is_checkpoint(&self) -> bool {
+        matches!(self.rule, Rule::Checkpoint(_))
     }
 
     fn run_hooks(&self, output: u32, mut grad: Tensor) -> Tensor {
@@ -249,6 +271,38 @@ impl Edge {
         match self {
             Edge::Function(function, _) => lock(&function.hooks).retain(|(known, _, _)| *known != id),
             Edge::Leaf(leaf) => lock(&leaf.hooks).retain(|(known, _)| *known != id),
+        }
+    }
+
+    /// Where the gradient can be read, if it is kept.
+    pub fn kept(&self) -> Option<Arc<Leaf>> {
+        match self {
+            Edge::Function(function, output) => function.retained(*output),
+            Edge::Leaf(leaf) => Some(leaf.clone()),
+        }
+    }
+
+    pub fn downgrade(&self) -> WeakEdge {
+        match self {
+            Edge::Function(function, output) => WeakEdge::Function(Arc::downgrade(function), *output),
+            Edge::Leaf(leaf) => WeakEdge::Leaf(Arc::downgrade(leaf)),
+        }
+    }
+}
+
+/// An edge that does not keep the graph alive.
+pub(crate) enum WeakEdge {
+    Leaf(Weak<Leaf>),
+    Function(Weak<Function>, u32),
+}
+
+impl WeakEdge {
+    pub fn upgrade(&self) -> Option<Edge> {
+        match self {
+            WeakEdge::Leaf(leaf) => leaf.upgrade().map(Edge::Leaf),
+            WeakEdge::Function(function, output) => {
+                function.upgrade().map(|function| Edge::Function(function, *output))
+            }
         }
     }
 }

@@ -1,11 +1,23 @@
 //! Automatic differentiation. It only adds nodes to the lazy graph: gradients are tensors like any other, and
 //! gradients of gradients need nothing extra.
 
+mod checkpoint;
+mod custom;
+mod draws;
 mod engine;
 pub(crate) mod function;
+mod gradcheck;
+mod hook;
 mod mode;
 
+pub use checkpoint::checkpoint;
+pub use custom::{Context, CustomFunction};
+pub(crate) use draws::drawn;
 pub(crate) use engine::backward;
 pub use engine::{BackwardOptions, grad, grad_with};
+pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
+#[cfg(not(target_arch = "wasm32"))]
+pub use gradcheck::{gradcheck_blocking, gradgradcheck_blocking};
+pub use hook::HookHandle;
 pub(crate) use mode::current_region;
 pub use mode::{GradModeGuard, is_grad_enabled, no_grad, no_grad_guard, set_grad_enabled};

@@ -7,12 +7,16 @@
 //!
 //! Everything else is a composite method on `Tensor`, written with these.
 
+pub(crate) mod argsort;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;
 pub(crate) mod reduce;
+pub(crate) mod scan;
 pub(crate) mod scatter;
 pub(crate) mod structured;
+#[cfg(test)]
+mod testing;
 pub(crate) mod view;
 
 use crate::dtype::DType;
@@ -120,7 +124,7 @@ pub(crate) type Grads = Vec<Option<Tensor>>;
 /// Which of a node's inputs and outputs its derivative rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Saves {
-    /// Bit i: input i is read.
+    /// Bit i: input i is read. Bit 31 stands for that input and all after it.
     pub inputs: u32,
     /// The outputs are read.
     pub outputs: bool,
@@ -134,7 +138,7 @@ impl Saves {
     }
 
     pub fn input(self, index: usize) -> bool {
-        self.inputs & (1 << index) != 0
+        self.inputs & (1 << index.min(31)) != 0
     }
 }
 

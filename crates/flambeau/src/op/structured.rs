@@ -1,8 +1,10 @@
 //! What a structured primitive brings: its kernels for both backends, its derivative, and its definition for the
 //! interpreter, all in one file.
 
+use super::argsort::ArgSort;
 use super::elementwise::Block;
 use super::matmul::MatMul;
+use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::CpuOperand;
@@ -57,6 +59,10 @@ pub(crate) enum StructuredOp {
     MatMul(MatMul),
     /// Writes or adds values at indexed places along a dimension.
     Scatter(Scatter),
+    /// The order of the elements of each row.
+    ArgSort(ArgSort),
+    /// Running sums and products.
+    Scan(Scan),
 }
 
 impl std::ops::Deref for StructuredOp {
@@ -66,6 +72,8 @@ impl std::ops::Deref for StructuredOp {
         match self {
             StructuredOp::MatMul(op) => op,
             StructuredOp::Scatter(op) => op,
+            StructuredOp::ArgSort(op) => op,
+            StructuredOp::Scan(op) => op,
         }
     }
 }

@@ -86,6 +86,8 @@ struct Builder {
     inputs: Vec<Arc<Storage>>,
     data: Vec<Scalar>,
     locations: Vec<&'static Location<'static>>,
+    /// Checkpoint regions in the order they are met: their own numbers differ from step to step.
+    regions: HashMap<u32, u32>,
     /// Which list entry a node has become.
     known: HashMap<*const Node, u32>,
     merged: HashMap<(Op, SmallVec<[Ref; 3]>, SmallVec<[Meta; 1]>, u32), u32>,
@@ -135,7 +137,7 @@ impl Builder {
             self.data.extend_from_slice(data);
             return self.push(node, Some(op.clone()), refs, datum);
         }
-        let key = (op.clone(), refs, node.outputs.clone(), node.region);
+        let key = (op.clone(), refs, node.outputs.clone(), self.region(node));
         if let Some(&same) = self.merged.get(&key) {
             return same;
         }
@@ -144,8 +146,15 @@ impl Builder {
         index
     }
 
+    fn region(&mut self, node: &Node) -> u32 {
+        let next = self.regions.len() as u32 + 1;
+        if node.region == 0 { 0 } else { *self.regions.entry(node.region).or_insert(next) }
+    }
+
     fn push(&mut self, node: &Arc<Node>, op: Option<Op>, inputs: SmallVec<[Ref; 3]>, datum: u32) -> u32 {
-        self.nodes.push(GraphNode { op, inputs, outputs: node.outputs.clone(), datum, region: node.region });
+        // A value that is there has left its region.
+        let region = if op.is_some() { self.region(node) } else { 0 };
+        self.nodes.push(GraphNode { op, inputs, outputs: node.outputs.clone(), datum, region });
         self.locations.push(node.location);
         self.nodes.len() as u32 - 1
     }

@@ -4,6 +4,7 @@
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
 pub(crate) mod access;
+mod explain;
 
 pub(crate) mod graph;
 pub(crate) mod kernel;
@@ -12,8 +13,10 @@ pub(crate) mod schedule;
 
 use crate::dtype::DType;
 use crate::op::{Op, View};
+pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
+use std::collections::HashSet;
 
 /// Kernels in running order, with their memory.
 #[derive(Debug)]
@@ -47,9 +50,10 @@ impl Plan {
         debug_assert_eq!(asked.len(), graph.roots.len());
         let lowered = lower::lower(&graph, schedule);
         let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
+        let kept: HashSet<Place> = roots.iter().copied().collect();
         let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
             let meta = graph.meta(value);
-            let root = roots.contains(&Place::Buffer(index as u32));
+            let root = kept.contains(&Place::Buffer(index as u32));
             PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX }
         });
         let mut plan =

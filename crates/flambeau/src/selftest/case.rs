@@ -139,7 +139,7 @@ impl Input {
 }
 
 /// Seeded values of a dtype between two numbers.
-pub(super) fn draw(count: usize, dtype: DType, low: f64, high: f64, salt: u32) -> Vec<f64> {
+fn draw(count: usize, dtype: DType, low: f64, high: f64, salt: u32) -> Vec<f64> {
     let unit = |k: usize| f64::from(rng::random_bits([0x5e1f, salt], [k as u32, 0])) / 4294967296.0;
     let whole = |k: usize, low: f64, high: f64| (low + (unit(k) * (high - low + 1.0)).floor()).min(high);
     let (mut first, mut last) = (low.ceil(), high.floor());
@@ -219,6 +219,12 @@ impl Case {
     /// The same case with another relative tolerance.
     pub(super) fn within(self, rtol: f64, reason: &'static str) -> Case {
         Case { tolerance: Some((rtol, reason)), ..self }
+    }
+
+    /// Applies the op to what it reads from its leaves.
+    pub(super) fn apply_to_leaves(&self, leaves: &[Tensor]) -> Result<Tensor> {
+        let read = |(input, leaf): (&Input, &Tensor)| input.read(leaf);
+        self.apply(&self.inputs.iter().zip(leaves).map(read).collect::<Result<Vec<_>>>()?)
     }
 
     /// Applies the op.

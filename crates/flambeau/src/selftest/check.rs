@@ -1,8 +1,8 @@
 //! How a case is judged: values and gradients on the device against the interpreter, which works on leaves of its own.
 
-use super::case::{Case, draw};
-use super::{CaseReport, gradcheck, primitives};
-use crate::autograd::{self, BackwardOptions};
+use super::case::{Case, Input};
+use super::{CaseReport, primitives};
+use crate::autograd::{self, BackwardOptions, GradcheckOptions};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -39,7 +39,7 @@ pub(super) async fn run(case: &Case, device: &Device, truth: &Device) -> CaseRep
 }
 
 async fn judge(case: &Case, device: &Device, truth: &Device, report: &mut CaseReport) -> Result<()> {
-    let build = |device: &Device| Built::new(case, device, None);
+    let build = |device: &Device| Built::new(case, device);
     let expected = build(truth)?;
     if device.backend().accepts(expected.result.dtype()).is_err() {
         report.skipped = true;
@@ -54,7 +54,7 @@ async fn judge(case: &Case, device: &Device, truth: &Device, report: &mut CaseRe
     if floats == 0 || !expected.result.dtype().is_float() {
         return Ok(());
     }
-    let gradients = |device: &Device| Built::new(case, device, None)?.gradients();
+    let gradients = |device: &Device| Built::new(case, device)?.gradients();
     if !case.differentiable {
         report.checks += 1;
         if gradients(truth).is_ok() {
@@ -72,7 +72,7 @@ async fn judge(case: &Case, device: &Device, truth: &Device, report: &mut CaseRe
     let in_f32 = case.inputs.iter().all(|input| !input.dtype.is_float() || input.dtype == DType::F32);
     let elements: usize = case.inputs.iter().map(|input| input.leaf_values(0).len()).sum();
     if device.is_cpu() && in_f32 && case.smooth && elements <= MAX_DIFFERENCES {
-        gradcheck::run(case, device, report).await?;
+        differences(case, device, report).await?;
     }
     Ok(())
 }
@@ -127,52 +127,52 @@ pub(super) async fn read(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
     Ok(tensors.iter().zip(read).map(|(tensor, bytes)| widen(tensor.dtype(), &bytes)).collect())
 }
 
+/// Compares first and second derivatives with finite differences, in f64.
+async fn differences(case: &Case, device: &Device, report: &mut CaseReport) -> Result<()> {
+    let leaf = |(input, salt): (&Input, u32)| match input.dtype.is_float() {
+        true => input.leaf(&input.leaf_values(salt), DType::F64, device)?.try_requires_grad(),
+        false => input.leaf(&input.leaf_values(salt), input.dtype, device),
+    };
+    let leaves = case.inputs.iter().zip(0..).map(leaf).collect::<Result<Vec<_>>>()?;
+    let body = |leaves: &[Tensor]| case.apply_to_leaves(leaves);
+    report.checks += 2;
+    let options = GradcheckOptions::default();
+    if let Err(error) = autograd::gradcheck(body, &leaves, options).await {
+        report.failures.push(format!("gradcheck: {error}"));
+    }
+    if let Err(error) = autograd::gradgradcheck(body, &leaves, options).await {
+        report.failures.push(format!("gradgradcheck: {error}"));
+    }
+    Ok(())
+}
+
 /// A case's graph on one device.
 pub(super) struct Built {
     /// The float leaves, which require gradients.
-    pub leaves: Vec<Tensor>,
+    leaves: Vec<Tensor>,
     pub result: Tensor,
 }
 
 impl Built {
-    /// Builds the graph; `floats` are other values for its float leaves, in F64.
-    pub fn new(case: &Case, device: &Device, floats: Option<&[Vec<f64>]>) -> Result<Built> {
-        let (mut leaves, mut inputs) = (Vec::new(), Vec::new());
-        for (input, salt) in case.inputs.iter().zip(0..) {
-            let leaf = match floats {
-                _ if !input.dtype.is_float() => input.leaf(&input.leaf_values(salt), input.dtype, device)?,
-                None => input.leaf(&input.leaf_values(salt), input.dtype, device)?.try_requires_grad()?,
-                Some(floats) => input.leaf(&floats[leaves.len()], DType::F64, device)?.try_requires_grad()?,
-            };
-            inputs.push(input.read(&leaf)?);
-            if input.dtype.is_float() {
-                leaves.push(leaf);
-            }
-        }
-        Ok(Built { result: case.apply(&inputs)?, leaves })
+    pub fn new(case: &Case, device: &Device) -> Result<Built> {
+        let leaf = |(input, salt): (&Input, u32)| {
+            let leaf = input.leaf(&input.leaf_values(salt), input.dtype, device)?;
+            if input.dtype.is_float() { leaf.try_requires_grad() } else { Ok(leaf) }
+        };
+        let mut leaves = case.inputs.iter().zip(0..).map(leaf).collect::<Result<Vec<_>>>()?;
+        let result = case.apply_to_leaves(&leaves)?;
+        leaves.retain(Tensor::is_tracked);
+        Ok(Built { leaves, result })
     }
 
-    /// The gradients of the weighted sum of the results.
-    pub fn gradients(&self) -> Result<Vec<Tensor>> {
-        self.gradients_with(BackwardOptions::default())
-    }
-
-    pub fn gradients_with(&self, options: BackwardOptions) -> Result<Vec<Tensor>> {
-        let grads = autograd::grad(&[self.loss()?], &self.leaves, options)?;
+    /// The gradients of Σ wᵢ·resultᵢ with fixed weights between 0.5 and 1.5, so that no two elements count the same.
+    fn gradients(&self) -> Result<Vec<Tensor>> {
+        let y = &self.result;
+        let weights = Input::new(y.shape(), y.dtype(), (0.5, 1.5));
+        let weights = weights.leaf(&weights.leaf_values(100), y.dtype(), y.device())?;
+        let loss = y.try_mul(&weights)?.try_sum(..)?;
+        let grads = autograd::grad(&[loss], &self.leaves, BackwardOptions::default())?;
         let missing = |(grad, leaf): (Option<Tensor>, &Tensor)| grad.unwrap_or_else(|| leaf.zeros_like());
         Ok(grads.into_iter().zip(&self.leaves).map(missing).collect())
     }
-
-    /// The sum of the results with fixed weights, so that no two elements count the same.
-    pub fn loss(&self) -> Result<Tensor> {
-        weighted_sum(&self.result, 100)
-    }
-}
-
-/// Σ wᵢ·xᵢ with fixed weights between 0.5 and 1.5.
-pub(super) fn weighted_sum(x: &Tensor, salt: u32) -> Result<Tensor> {
-    let weights = draw(x.numel(), DType::F64, 0.5, 1.5, salt);
-    let weights = super::case::Input::given(x.shape(), x.dtype(), &weights);
-    let weights = weights.leaf(&weights.leaf_values(0), x.dtype(), x.device())?;
-    x.try_mul(&weights)?.try_sum(..)
 }

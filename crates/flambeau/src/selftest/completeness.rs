@@ -46,7 +46,7 @@ fn every_op_has_a_case() {
     let truth = Device::for_interpreter();
     let mut covered = BTreeSet::new();
     for case in cases() {
-        let built = check::Built::new(&case, &truth, None);
+        let built = check::Built::new(&case, &truth);
         let built = built.unwrap_or_else(|error| panic!("{}: {error}", case.name));
         super::primitives::collect(&built.result, &mut covered);
     }

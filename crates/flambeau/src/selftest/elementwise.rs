@@ -49,7 +49,7 @@ fn of(op: &'static Elementwise) -> Vec<Case> {
 /// The dtype of the cases that are about layouts.
 fn sample_dtype(op: &Elementwise) -> DType {
     match op.signature {
-        Signature::Bits => DType::I32,
+        Signature::Bits | Signature::Integers => DType::I32,
         Signature::FromBits => DType::U32,
         Signature::Logic => DType::Bool,
         Signature::Float | Signature::Number | Signature::Test | Signature::Select => DType::F32,

@@ -36,7 +36,7 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
     let mut calls = Vec::new();
     for op in table() {
         let dtype = match op.signature {
-            Signature::Bits => DType::I32,
+            Signature::Bits | Signature::Integers => DType::I32,
             Signature::FromBits => DType::U32,
             _ => DType::F32,
         };
@@ -53,7 +53,7 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
             let operands = devices[..count].iter().map(|device| on(device, &[2], dtype));
             calls.push((op.name, "operands on two devices", apply_to(operands.collect())));
         }
-        if matches!(op.signature, Signature::Bits | Signature::FromBits) {
+        if matches!(op.signature, Signature::Bits | Signature::Integers | Signature::FromBits) {
             let operands = (0..count).map(|_| on(device, &[2], DType::F32));
             calls.push((op.name, "floats", apply_to(operands.collect())));
         }

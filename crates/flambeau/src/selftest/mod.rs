@@ -7,7 +7,7 @@
 //! - `case`: what a case is, and how its inputs are made and laid out;
 //! - `elementwise`, `views`, `reductions`, `structured`: the cases;
 //! - `errors`: calls that must be refused;
-//! - `check`: how a case is judged; `gradcheck`: finite differences;
+//! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking.
 
 mod case;
@@ -16,7 +16,6 @@ mod check;
 mod completeness;
 mod elementwise;
 mod errors;
-mod gradcheck;
 mod primitives;
 mod random_graph;
 mod reductions;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// ```
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
-    let structured = ["matmul", "scatter", "scatter_add"];
+    let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod"];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
     elementwise::table()
         .map(|op| op.name)
@@ -43,7 +43,12 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | View::Embed { .. }
             | View::Window { .. },
         ) => true,
-        Op::Structured(StructuredOp::MatMul(_) | StructuredOp::Scatter(_)) => true,
+        Op::Structured(
+            StructuredOp::MatMul(_)
+            | StructuredOp::Scatter(_)
+            | StructuredOp::ArgSort(_)
+            | StructuredOp::Scan(_),
+        ) => true,
         // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
         Op::Healthy | Op::Unsaved => false,
     }

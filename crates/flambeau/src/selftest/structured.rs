@@ -1,13 +1,14 @@
-//! Cases of the structured primitives: matrix products, gather and scatter.
+//! Cases of the structured primitives: matrix products, gather, scatter, scans and sorts.
 
 use super::case::{Case, Input, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::scan::ScanKind;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 
 pub(super) fn cases() -> Vec<Case> {
-    matmul().into_iter().chain(gather()).chain(scatter()).collect()
+    matmul().into_iter().chain(gather()).chain(scatter()).chain(rows()).collect()
 }
 
 const LONG_SUM: &str = "sums of many products in another order";
@@ -168,6 +169,54 @@ fn scatter() -> Vec<Case> {
             vec![Input::floats([3, 4]), Input::given([0, 3], DType::I32, &[]), Input::floats([0, 3])];
         let body = move |x: &[Tensor]| write(&x[0], 0, &x[1], &x[2]);
         cases.push(Case::new("scatter", format!("{name} of nothing"), inputs, body));
+    }
+    cases
+}
+
+/// Scans and sorts, which work along a dimension.
+fn rows() -> Vec<Case> {
+    type Along = fn(&Tensor, isize) -> Result<Tensor>;
+    let ops: [(&str, Along, bool); 6] = [
+        ("cumsum", |x, dim| x.try_cumsum(dim), true),
+        ("cumprod", |x, dim| x.try_cumprod(dim), true),
+        ("reversed cumsum", |x, dim| x.scanned(x.shape().dim("cumsum", dim)?, ScanKind::Sum, true), true),
+        ("argsort", |x, dim| x.try_argsort(dim, false), false),
+        ("sort", |x, dim| Ok(x.try_sort(dim, false)?.0), true),
+        ("sort descending", |x, dim| Ok(x.try_sort(dim, true)?.0), true),
+    ];
+    let mut cases = Vec::new();
+    for (name, op, differentiable) in ops {
+        let mut push = |what: String, input: Input, dim: isize| {
+            let body = move |x: &[Tensor]| op(&x[0], dim);
+            let case = Case::new("rows", format!("{name} {what} along {dim}"), vec![input], body);
+            cases.push(Case { differentiable, ..case }.within(1e-5, "running results of a row"));
+        };
+        for dim in 0..3 {
+            push("[2, 3, 4]".into(), Input::floats([2, 3, 4]), dim);
+        }
+        // Products of more numbers than this leave the range of f32 or need numbers near 1.
+        for length in [1, 15, 33] {
+            push(format!("[2, {length}]"), Input::new([2, length], DType::F32, (0.8, 1.2)), 1);
+        }
+        if name != "cumprod" {
+            for length in [64, 257, 1030] {
+                push(format!("[2, {length}]"), Input::floats([2, length]), 1);
+            }
+        }
+        for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::F32) {
+            push(format!("of {dtype}"), Input::new([3, 5], dtype, (-3.0, 3.0)), 1);
+        }
+        for layout in Layout::ALL.into_iter().skip(1) {
+            // Repeated values and the zeros of a pad are ties of a sort.
+            push(format!("{layout:?}"), Input::floats([3, 4]).laid_out(layout), 1);
+        }
+        push("no rows".into(), Input::floats([0, 3]), 1);
+        push("empty rows".into(), Input::floats([3, 0]), 1);
+    }
+    for case in &mut cases {
+        let ties =
+            case.inputs.iter().any(|input| matches!(input.layout, Layout::Expanded | Layout::Embedded));
+        case.smooth = !(ties && case.name.starts_with("sort"));
     }
     cases
 }

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::autograd::function::{Edge, Leaf};
-use crate::autograd::{self, BackwardOptions};
+use crate::autograd::{self, BackwardOptions, HookHandle};
 use crate::error::{Error, Result, expect};
 use std::sync::Arc;
 
@@ -45,19 +45,108 @@ impl Tensor {
         !matches!(self.edge, Some(Edge::Function(..)))
     }
 
-    /// The gradient gathered so far, for a leaf that requires one.
-    pub fn grad(&self) -> Option<Tensor> {
-        match &self.edge {
-            Some(Edge::Leaf(leaf)) => leaf.grad(),
-            _ => None,
+    /// Makes this handle a leaf that gathers gradients, or one that does not. Other handles stay as they are. An
+    /// error for the result of a recorded op when turned off: use [`detach`](Tensor::detach).
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.set_requires_grad(true);
+    /// assert!(x.is_tracked() && x.is_leaf());
+    /// ```
+    #[track_caller]
+    pub fn set_requires_grad(&mut self, requires_grad: bool) {
+        expect(self.try_set_requires_grad(requires_grad))
+    }
+
+    /// [`set_requires_grad`](Tensor::set_requires_grad), or the error instead of a panic.
+    pub fn try_set_requires_grad(&mut self, requires_grad: bool) -> Result<()> {
+        match (&self.edge, requires_grad) {
+            (None, true) => *self = self.try_requires_grad()?,
+            (Some(Edge::Leaf(_)), false) => *self = self.detach(),
+            (Some(Edge::Function(function, _)), false) => {
+                return Err(Error::Autograd(format!(
+                    "only a leaf can stop requiring a gradient; this is the result of {}: use detach()",
+                    function.name
+                )));
+            }
+            (None, false) | (Some(_), true) => {}
         }
+        Ok(())
+    }
+
+    /// The gradient gathered so far: of a leaf that requires one, or of a result marked with
+    /// [`retain_grad`](Tensor::retain_grad).
+    pub fn grad(&self) -> Option<Tensor> {
+        self.edge.as_ref()?.kept()?.grad()
     }
 
     /// Forgets the gradient.
     pub fn zero_grad(&self) {
-        if let Some(Edge::Leaf(leaf)) = &self.edge {
+        if let Some(leaf) = self.edge.as_ref().and_then(Edge::kept) {
             leaf.set_grad(None);
         }
+    }
+
+    /// Keeps the gradient of the result of an op, so that [`grad`](Tensor::grad) can read it after backward. Leaves
+    /// keep theirs anyway.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// let y = &x * 3.0;
+    /// y.retain_grad();
+    /// (&y * &y).sum(..).backward()?;
+    /// assert_eq!(y.grad().unwrap().to_string(), "tensor([ 6., 12.])");
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[track_caller]
+    pub fn retain_grad(&self) {
+        expect(self.try_retain_grad())
+    }
+
+    /// [`retain_grad`](Tensor::retain_grad), or the error instead of a panic.
+    pub fn try_retain_grad(&self) -> Result<()> {
+        if let Edge::Function(function, output) = self.tracked_edge("retain_grad")? {
+            function.retain(*output);
+        }
+        Ok(())
+    }
+
+    /// Calls `hook` with the gradient of this tensor whenever a backward pass has it; what it returns replaces the
+    /// gradient. Hooks run while backward builds: they can change a gradient, not read its values.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// let handle = x.register_hook(|grad| Some(grad * 10.0));
+    /// (&x * 3.0).sum(..).backward()?;
+    /// assert_eq!(x.grad().unwrap().to_string(), "tensor([30., 30.])");
+    /// handle.remove();
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[track_caller]
+    pub fn register_hook(
+        &self,
+        hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static,
+    ) -> HookHandle {
+        expect(self.try_register_hook(hook))
+    }
+
+    /// [`register_hook`](Tensor::register_hook), or the error instead of a panic.
+    pub fn try_register_hook(
+        &self,
+        hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static,
+    ) -> Result<HookHandle> {
+        let edge = self.tracked_edge("register_hook")?;
+        Ok(HookHandle { id: edge.add_hook(Arc::new(hook)), edge: edge.downgrade() })
+    }
+
+    fn tracked_edge(&self, method: &str) -> Result<&Edge> {
+        self.edge.as_ref().ok_or_else(|| {
+            let shape = self.shape();
+            Error::Autograd(format!("{method}: this tensor of shape {shape} does not require a gradient"))
+        })
     }
 
     /// Adds the nodes that compute the gradient of every leaf this single-element tensor came from.

@@ -8,15 +8,21 @@ mod create;
 mod display;
 mod grad;
 mod indexing;
+mod inplace;
 mod linalg;
+mod math;
 pub(crate) mod node;
 mod operators;
 pub(crate) mod read;
 mod reduce;
+mod scan;
+mod sort;
 mod view;
 
 pub use create::{IntoTensorData, TensorOptions};
+pub use read::read_many;
 pub(crate) use read::widen;
+pub use sort::Unique;
 
 use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;
@@ -107,12 +113,7 @@ impl Tensor {
         data: &[Scalar],
     ) -> Result<Vec<Tensor>> {
         let device = inputs[0].device();
-        for other in &inputs[1..] {
-            if other.device() != device {
-                let (left, right) = (format!("{device:?}"), format!("{:?}", other.device()));
-                return Err(Error::DeviceMismatch { op: op.name(), left, right });
-            }
-        }
+        same_device(op.name(), inputs)?;
         let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
         let differentiable = outputs.iter().any(|meta| meta.dtype.is_float());
         let rule = (recorded && differentiable).then(|| (op.clone(), op.saves(), op.name()));
@@ -243,6 +244,25 @@ impl Tensor {
         }
     }
 
+    /// The plan that would compute this tensor now, as text: one line per kernel with the ops it fuses and the bytes
+    /// it moves. Empty for a tensor that is already evaluated.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// let plan = ((&x * 2.0).exp() + 1.0).sum(..).explain();
+    /// assert!(plan.starts_with("1 kernels"), "{plan}");
+    /// ```
+    pub fn explain(&self) -> String {
+        let snapshot = crate::plan::graph::capture(std::slice::from_ref(&self.value));
+        if snapshot.targets.is_empty() {
+            return String::new();
+        }
+        let options = self.device().backend().plan_options();
+        let plan = crate::plan::Plan::new(snapshot.graph.clone(), options);
+        crate::plan::explain(&plan, &snapshot.graph, options.element_bytes)
+    }
+
     /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].
     pub fn eval(&self) -> Result<()> {
         self.device().evaluate(std::slice::from_ref(&self.value))
@@ -260,10 +280,18 @@ impl Tensor {
 /// ```
 pub fn eval(tensors: &[&Tensor]) -> Result<()> {
     let Some(first) = tensors.first() else { return Ok(()) };
-    if let Some(other) = tensors.iter().find(|other| other.device() != first.device()) {
-        let (left, right) = (format!("{:?}", first.device()), format!("{:?}", other.device()));
-        return Err(Error::DeviceMismatch { op: "eval", left, right });
-    }
+    same_device("eval", tensors)?;
     let values: Vec<Value> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
     first.device().evaluate(&values)
+}
+
+fn same_device(op: &'static str, tensors: &[&Tensor]) -> Result<()> {
+    let device = tensors[0].device();
+    match tensors.iter().find(|other| other.device() != device) {
+        Some(other) => {
+            let (left, right) = (format!("{device:?}"), format!("{:?}", other.device()));
+            Err(Error::DeviceMismatch { op, left, right })
+        }
+        None => Ok(()),
+    }
 }

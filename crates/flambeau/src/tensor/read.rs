@@ -3,6 +3,7 @@
 use super::Tensor;
 use super::display::{Values, format_tensor};
 use crate::backend::cpu::HostBuffer;
+use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 
@@ -38,6 +39,43 @@ impl Tensor {
     pub async fn to_f64_vec(&self) -> Result<Vec<f64>> {
         Ok(widen(self.dtype(), &self.to_bytes().await?))
     }
+}
+
+impl Tensor {
+    /// The same values on another device. This evaluates the tensor and carries no history across.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// let there = x.to(&Device::best().await).await?;
+    /// assert_eq!(there.to_vec::<f32>().await?, [1.0, 2.0]);
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub async fn to(&self, device: &Device) -> Result<Tensor> {
+        if self.device() == device {
+            return Ok(self.clone());
+        }
+        Tensor::from_bytes(&self.to_bytes().await?, self.meta().clone(), device)
+    }
+}
+
+/// The values of several tensors of one device as f64, evaluated in one plan and read in one wait.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// # flambeau::block_on(async {
+/// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+/// let read = flambeau::read_many(&[&x.sum(..), &(&x * 2.0)]).await?;
+/// assert_eq!(read, [vec![3.0], vec![2.0, 4.0]]);
+/// # Ok::<(), Error>(()) }).unwrap();
+/// ```
+pub async fn read_many(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
+    let Some(first) = tensors.first() else { return Ok(Vec::new()) };
+    super::same_device("read_many", tensors)?;
+    let values: Vec<_> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
+    let read = first.device().read(&values).await?;
+    Ok(read.iter().zip(tensors).map(|(bytes, tensor)| widen(tensor.dtype(), bytes)).collect())
 }
 
 /// Values in host layout as f64.

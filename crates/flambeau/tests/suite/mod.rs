@@ -1,14 +1,8 @@
-//! What the suites share: the GPU they run on, and the validation of every shader they made.
+//! What the suites share: their verdict, and the validation of every shader they made.
 
+use flambeau::Device;
 use flambeau::selftest::SuiteReport;
-use flambeau::{Device, GpuConfig};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-
-/// The GPU of this machine, a software one included. There must be one: nothing is skipped.
-pub fn gpu() -> Device {
-    let config = GpuConfig { allow_software: true, ..Default::default() };
-    pollster::block_on(Device::gpu(&config)).expect("GPU tests need an adapter; a software one is enough")
-}
 
 /// Fails with every failure of a report.
 pub fn assert_passed(report: &SuiteReport) {

@@ -262,12 +262,15 @@ impl<'a> Worker<'a> {
 
 /// Do neighbours along the reduced coordinates lie together in memory?
 fn runs_along_rows(kernel: &Fused) -> bool {
+    if kernel.kept == 0 {
+        return true;
+    }
     let last = kernel.space.len() - 1;
     let mut strides = kernel.insts.iter().filter_map(|inst| match &inst.kind {
         InstKind::Load { access, .. } if inst.inner => Some(access.levels[0].axes[last].stride),
         _ => None,
     });
-    kernel.kept == 0 || strides.any(|stride| stride == 1) || kernel.space[last] >= BLOCK
+    strides.any(|stride| stride == 1) || kernel.space[last] >= BLOCK
 }
 
 fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {

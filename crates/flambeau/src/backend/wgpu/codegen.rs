@@ -20,9 +20,34 @@ const LONG_ROW: usize = 128;
 const IS_NAN: &str =
     "fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }\n";
 
-/// The shader of a fused kernel; `threads` is the workgroup size of kernels without a row reduction.
-pub(super) fn program(kernel: &Fused, threads: usize) -> Program {
-    Generator::new(kernel).finish(threads)
+/// Reduced values per workgroup where a row is shared among several.
+const ROW_PART: usize = 4096;
+/// Results above which there are workgroups enough without sharing rows.
+const FEW_ROWS: usize = 512;
+
+/// The shaders of a fused kernel, in order: one, or two where long rows are reduced in parts first. `threads` is the
+/// workgroup size of kernels without a row reduction.
+pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
+    let (outer, inner) = (kernel.outer_count(), kernel.inner_count());
+    if kernel.reduction().is_some() && outer < FEW_ROWS && inner >= 4 * ROW_PART {
+        let parts = inner.div_ceil(ROW_PART);
+        return vec![
+            Generator::new(kernel, Pass::Parts { parts }).finish(threads),
+            Generator::new(kernel, Pass::Whole { parts }).finish(threads),
+        ];
+    }
+    vec![Generator::new(kernel, Pass::Only).finish(threads)]
+}
+
+/// Which part of a kernel a shader does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// All of it.
+    Only,
+    /// Reduces each part of each row into the scratch buffer.
+    Parts { parts: usize },
+    /// Reduces the parts' results, and runs the outer stage.
+    Whole { parts: usize },
 }
 
 struct Generator<'a> {
@@ -31,6 +56,7 @@ struct Generator<'a> {
     helpers: Vec<&'static str>,
     status: bool,
     checks: Option<usize>,
+    pass: Pass,
     /// Temporary names used so far.
     names: usize,
 }
@@ -42,40 +68,78 @@ struct Located {
 }
 
 impl<'a> Generator<'a> {
-    fn new(kernel: &'a Fused) -> Self {
-        let status =
-            kernel.insts.iter().any(|inst| matches!(inst.kind, InstKind::Gather { .. } | InstKind::Healthy));
-        Generator { kernel, params: Params::default(), helpers: Vec::new(), status, checks: None, names: 0 }
+    fn new(kernel: &'a Fused, pass: Pass) -> Self {
+        let mut generator = Generator {
+            kernel,
+            params: Params::default(),
+            helpers: Vec::new(),
+            status: false,
+            checks: None,
+            pass,
+            names: 0,
+        };
+        generator.status =
+            generator.insts().any(|inst| matches!(inst.kind, InstKind::Gather { .. } | InstKind::Healthy));
+        generator
+    }
+
+    /// The instructions this pass runs.
+    fn insts(&self) -> impl Iterator<Item = &'a Inst> + use<'a> {
+        let pass = self.pass;
+        self.kernel.insts.iter().filter(move |inst| match pass {
+            Pass::Only => true,
+            Pass::Parts { .. } => inst.inner,
+            Pass::Whole { .. } => !inst.inner,
+        })
+    }
+
+    /// Does this pass read the kernel's input?
+    fn reads(&self, operand: usize) -> bool {
+        self.insts().any(|inst| match &inst.kind {
+            InstKind::Load { operand: read, .. } | InstKind::Gather { operand: read, .. } => *read == operand,
+            _ => false,
+        })
     }
 
     fn finish(mut self, threads: usize) -> Program {
         let kernel = self.kernel;
         let count = kernel.outer_count();
-        let by_row = kernel.reduction().is_some() && self.reduces_rows();
-        let (body, groups, threads) = if by_row {
-            (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS)
-        } else {
-            (self.thread_body(), wgsl::groups_for(count, threads), threads)
+        let by_row = self.pass != Pass::Only || (kernel.reduction().is_some() && self.reduces_rows());
+        let (body, groups, threads) = match self.pass {
+            Pass::Parts { parts } => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
+            _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),
+            _ => (self.thread_body(), wgsl::groups_for(count, threads), threads),
         };
-        let numel = self.params.size(count);
-        let uses_f16 = self.uses_f16();
-        let mut source = String::from(if uses_f16 { "enable f16;\n" } else { "" });
+        let numel = match self.pass {
+            Pass::Parts { parts } => self.params.size(count * parts),
+            Pass::Only | Pass::Whole { .. } => self.params.size(count),
+        };
+        let mut source = String::from(if self.uses_f16() { "enable f16;\n" } else { "" });
         let mut bindings = Vec::new();
+        let mut declare = |source: &mut String, bound: Bound, access: &str, name: &str, stored: &str| {
+            let binding = bindings.len();
+            _ = writeln!(
+                source,
+                "@group(0) @binding({binding}) var<storage, {access}> {name}: array<{stored}>;"
+            );
+            bindings.push(bound);
+        };
         for (position, (_, dtype)) in kernel.inputs.iter().enumerate() {
-            let (binding, stored) = (bindings.len(), storage_type(*dtype));
-            _ = writeln!(
-                source,
-                "@group(0) @binding({binding}) var<storage, read> in{position}: array<{stored}>;"
-            );
-            bindings.push(Bound::Input(position));
+            if self.reads(position) {
+                let name = format!("in{position}");
+                declare(&mut source, Bound::Input(position), "read", &name, storage_type(*dtype));
+            }
         }
-        for (position, (_, _, dtype)) in kernel.outputs.iter().enumerate() {
-            let (binding, stored) = (bindings.len(), storage_type(*dtype));
-            _ = writeln!(
-                source,
-                "@group(0) @binding({binding}) var<storage, read_write> out{position}: array<{stored}>;"
-            );
-            bindings.push(Bound::Output(position));
+        if !matches!(self.pass, Pass::Parts { .. }) {
+            for (position, (_, _, dtype)) in kernel.outputs.iter().enumerate() {
+                let name = format!("out{position}");
+                declare(&mut source, Bound::Output(position), "read_write", &name, storage_type(*dtype));
+            }
+        }
+        let mut scratch = Vec::new();
+        if let Pass::Parts { parts } | Pass::Whole { parts } = self.pass {
+            declare(&mut source, Bound::Scratch(0), "read_write", "parts", "u32");
+            scratch.push((count * parts * 8) as u64);
         }
         if self.status {
             source += &wgsl::status_declaration(bindings.len());
@@ -91,7 +155,7 @@ impl<'a> Generator<'a> {
         if by_row {
             source += &self.row_memory();
         }
-        let index = if by_row {
+        let number = if by_row {
             "group.x + group.y * groups.x".to_string()
         } else {
             format!("(group.x + group.y * groups.x) * {threads}u + thread")
@@ -102,8 +166,8 @@ impl<'a> Generator<'a> {
 @compute @workgroup_size({threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
-    let index = {index};
-    if (index >= {numel}) {{ return; }}
+    let number = {number};
+    if (number >= {numel}) {{ return; }}
 {body}}}
 "
         );
@@ -114,17 +178,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             bindings,
             params: self.params.list,
             groups,
-            scratch: Vec::new(),
+            scratch,
             trusted: true,
             checks: self.checks,
         }
     }
 
     fn uses_f16(&self) -> bool {
-        let kernel = self.kernel;
-        kernel.inputs.iter().any(|&(_, dtype)| dtype == DType::F16)
-            || kernel.outputs.iter().any(|&(_, _, dtype)| dtype == DType::F16)
-            || kernel.insts.iter().any(|inst| {
+        let reads = |position: usize| self.reads(position) && self.kernel.inputs[position].1 == DType::F16;
+        let writes = !matches!(self.pass, Pass::Parts { .. });
+        (0..self.kernel.inputs.len()).any(reads)
+            || (writes && self.kernel.outputs.iter().any(|&(_, _, dtype)| dtype == DType::F16))
+            || self.insts().any(|inst| {
                 inst.dtype == DType::F16
                     && matches!(inst.kind, InstKind::Cast { .. } | InstKind::Constant { .. })
             })
@@ -145,7 +210,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
     fn thread_body(&mut self) -> String {
         let kernel = self.kernel;
-        let mut body = self.coordinates("index", 0..kernel.kept, 1);
+        let mut body = String::from("    let index = number;\n");
+        body += &self.coordinates("index", 0..kernel.kept, 1);
         if let Some((position, arg, reduce)) = kernel.reduction() {
             let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, self);
             let count = self.params.size(kernel.inner_count());
@@ -161,6 +227,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         body
     }
 
+    /// A workgroup reduces one row, or one part of a row, or the results of a row's parts.
     fn row_body(&mut self) -> String {
         let kernel = self.kernel;
         let Some((position, arg, reduce)) = kernel.reduction() else {
@@ -168,23 +235,45 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         };
         let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, self);
         let count = self.params.size(kernel.inner_count());
-        let mut body = self.coordinates("index", 0..kernel.kept, 1);
+        let (index, start, end) = match self.pass {
+            Pass::Only => ("number".to_string(), "0u".to_string(), count),
+            Pass::Parts { parts } => {
+                let parts = self.params.size(parts);
+                let start = format!("number % {parts} * {ROW_PART}u");
+                (format!("number / {parts}"), start, format!("min(begin + {ROW_PART}u, {count})"))
+            }
+            Pass::Whole { parts } => {
+                let parts = self.params.size(parts);
+                ("number".to_string(), format!("number * {parts}"), format!("begin + {parts}"))
+            }
+        };
+        let mut body = format!("    let index = {index};\n    let begin = {start};\n    let end = {end};\n");
+        body += &self.coordinates("index", 0..kernel.kept, 1);
         body += &fold.declare(1);
-        _ = writeln!(body, "    for (var r = thread; r < {count}; r += {ROW_THREADS}u) {{");
-        body += &self.coordinates("r", kernel.kept..kernel.space.len(), 2);
-        body += &self.stage(true, 2);
-        body += &fold.take(&format!("v{arg}"), "r", 2);
+        _ = writeln!(body, "    for (var r = begin + thread; r < end; r += {ROW_THREADS}u) {{");
+        if let Pass::Whole { .. } = self.pass {
+            body += &fold.take_other(&fold.from_bits("parts[r * 2u]"), "parts[r * 2u + 1u]", 2);
+        } else {
+            body += &self.coordinates("r", kernel.kept..kernel.space.len(), 2);
+            body += &self.stage(true, 2);
+            body += &fold.take(&format!("v{arg}"), "r", 2);
+        }
         body += "    }\n";
         body += &fold.share("thread", 1);
         _ = writeln!(body, "    workgroupBarrier();");
         _ = writeln!(body, "    for (var half = {}u; half > 0u; half /= 2u) {{", ROW_THREADS / 2);
         _ = writeln!(body, "        if (thread < half) {{");
-        body += &fold.take_shared("thread + half", 3);
+        body += &fold.take_other("shared_values[thread + half]", "shared_positions[thread + half]", 3);
         body += &fold.share("thread", 3);
         _ = writeln!(body, "        }}\n        workgroupBarrier();\n    }}");
-        _ = writeln!(body, "    if (thread == 0u) {{\n    let v{position} = {};", fold.result());
-        body += &self.stage(false, 1);
-        body += &self.stores(1);
+        _ = writeln!(body, "    if (thread == 0u) {{");
+        if let Pass::Parts { .. } = self.pass {
+            body += &fold.store_part(2);
+        } else {
+            _ = writeln!(body, "    let v{position} = {};", fold.result());
+            body += &self.stage(false, 1);
+            body += &self.stores(1);
+        }
         body += "    }\n";
         body
     }
@@ -203,8 +292,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
         let kernel = self.kernel;
         let pad = "    ".repeat(depth);
+        let accesses: Vec<&Access> = self.insts().filter_map(|inst| inst.kind.access()).collect();
         let looked_at = |d: usize| {
-            kernel.insts.iter().filter_map(|inst| inst.kind.access()).any(|access| {
+            accesses.iter().any(|access| {
                 let axis = &access.levels[0].axes[d];
                 axis.stride != 0 || axis.embedding.is_some()
             })
@@ -461,21 +551,37 @@ impl Fold {
         }
     }
 
-    /// Takes in another thread's result.
-    fn take_shared(&self, from: &str, depth: usize) -> String {
+    /// Takes in another thread's or workgroup's result.
+    fn take_other(&self, value: &str, position: &str, depth: usize) -> String {
         let pad = "    ".repeat(depth);
-        let x = format!("shared_values[{from}]");
         if !self.kind.is_index() {
-            return self.take(&x, "", depth);
+            return format!("{pad}let x = {value};\n{}", self.take("x", "", depth));
         }
-        // Threads hold interleaved positions: of equal values the one with the lower position wins.
+        // They hold interleaved positions: of equal values the one with the lower position wins.
         let same =
             if self.dtype.is_float() { "(x == acc || (fl_is_nan(x) && fl_is_nan(acc)))" } else { "x == acc" };
         format!(
-            "{pad}let x = {x};\n{pad}let p = shared_positions[{from}];\n{pad}if (p != 0xffffffffu && (pos == 0xffffffffu || ({better}) || \
-             ({same} && p < pos))) {{ acc = x; pos = p; }}\n",
+            "{pad}let x = {value};\n{pad}let p = {position};\n{pad}if (p != 0xffffffffu && (pos == 0xffffffffu || \
+             ({better}) || ({same} && p < pos))) {{ acc = x; pos = p; }}\n",
             better = self.better("x"),
         )
+    }
+
+    /// A value of the scratch buffer.
+    fn from_bits(&self, word: &str) -> String {
+        match lane_type(self.dtype) {
+            "u32" => word.to_string(),
+            lane => format!("bitcast<{lane}>({word})"),
+        }
+    }
+
+    /// Writes a part's result into the scratch buffer.
+    fn store_part(&self, depth: usize) -> String {
+        let pad = "    ".repeat(depth);
+        let value =
+            if lane_type(self.dtype) == "u32" { "acc".to_string() } else { "bitcast<u32>(acc)".to_string() };
+        let position = if self.kind.is_index() { "pos" } else { "0u" };
+        format!("{pad}parts[number * 2u] = {value};\n{pad}parts[number * 2u + 1u] = {position};\n")
     }
 
     fn share(&self, at: &str, depth: usize) -> String {

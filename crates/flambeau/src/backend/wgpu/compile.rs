@@ -65,7 +65,9 @@ impl CompiledPlan {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|&(_, place, _)| place).collect();
-                    let program = codegen::program(fused, runtime.config().workgroup_size as usize);
+                    let programs = codegen::programs(fused, runtime.config().workgroup_size as usize);
+                    let first_scratch = compiled.scratch.len();
+                    compiled.scratch.extend(&programs[0].scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
                         crate::plan::kernel::InstKind::Gather { size, .. } => {
                             Some((inst.node, "gather", *size))
@@ -73,7 +75,9 @@ impl CompiledPlan {
                         _ => None,
                     });
                     compiled.checks.extend(nodes.map(|(node, op, size)| Check { node, op, size }));
-                    compiled.add(runtime, &program, &name, &inputs, &outputs, 0)?;
+                    for program in &programs {
+                        compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
+                    }
                     compiled.check_results(plan, runtime, &outputs, fused_node(fused), &name)?;
                 }
                 Kernel::Structured(call) => {

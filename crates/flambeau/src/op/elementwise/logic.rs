@@ -27,10 +27,84 @@ elementwise! {
     BITXOR = bitxor / try_bitxor (x, y): Bits {
         cpu: x ^ y,
         wgsl: "({x} ^ {y})",
+        wgsl_bool: "({x} != {y})",
         saves: [],
         vjp(g, out): none,
         domain: [(0.0, 100.0), (0.0, 100.0)],
         example: "Tensor::new([6, 5], &device).bitxor(3)" => "tensor([5, 6], dtype=i32)",
+    }
+
+    /// `not x`, bit by bit; of booleans, the other one.
+    BITNOT = bitnot / try_bitnot (x): Bits {
+        cpu: !x,
+        wgsl: "(~{x})",
+        wgsl_bool: "(!{x})",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 100.0)],
+        example: "Tensor::new([6, -1], &device).bitnot()" => "tensor([-7,  0], dtype=i32)",
+    }
+
+    /// `x · 2^y`: the bits moved up; 0 where y is negative or at least the number of bits.
+    SHIFT_LEFT = shift_left / try_shift_left (x, y): Integers {
+        cpu: x.shifted_left(y),
+        wgsl: "select({x} << (u32({y}) & 31u), 0, u32({y}) > 31u)",
+        wgsl_uint: "select({x} << ({y} & 31u), 0u, {y} > 31u)",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 100.0), (0.0, 8.0)],
+        example: "Tensor::new([1, -3], &device).shift_left(4)" => "tensor([ 16, -48], dtype=i32)",
+    }
+
+    /// `⌊x / 2^y⌋`: the bits moved down; the sign alone where y is negative or at least the number of bits.
+    SHIFT_RIGHT = shift_right / try_shift_right (x, y): Integers {
+        cpu: x.shifted_right(y),
+        wgsl: "({x} >> min(u32({y}), 31u))",
+        wgsl_uint: "select({x} >> ({y} & 31u), 0u, {y} > 31u)",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 100.0), (0.0, 8.0)],
+        example: "Tensor::new([17, -48], &device).shift_right(4)" => "tensor([ 1, -3], dtype=i32)",
+    }
+
+    /// `x and y`; anything but zero is true.
+    LOGICAL_AND = logical_and / try_logical_and (x, y): Logic {
+        cpu: x & y,
+        wgsl: "({x} && {y})",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 1.0), (0.0, 1.0)],
+        example: "Tensor::new([0.0, 2.0], &device).logical_and(true)" => "tensor([False,  True])",
+    }
+
+    /// `x or y`; anything but zero is true.
+    LOGICAL_OR = logical_or / try_logical_or (x, y): Logic {
+        cpu: x | y,
+        wgsl: "({x} || {y})",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 1.0), (0.0, 1.0)],
+        example: "Tensor::new([0.0, 2.0], &device).logical_or(false)" => "tensor([False,  True])",
+    }
+
+    /// Either x or y, not both; anything but zero is true.
+    LOGICAL_XOR = logical_xor / try_logical_xor (x, y): Logic {
+        cpu: x ^ y,
+        wgsl: "({x} != {y})",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 1.0), (0.0, 1.0)],
+        example: "Tensor::new([0.0, 2.0], &device).logical_xor(true)" => "tensor([ True, False])",
+    }
+
+    /// `not x`: true where x is zero.
+    LOGICAL_NOT = logical_not / try_logical_not (x): Logic {
+        cpu: !x,
+        wgsl: "(!{x})",
+        saves: [],
+        vjp(g, out): none,
+        domain: [(0.0, 1.0)],
+        example: "Tensor::new([0.0, 2.0], &device).logical_not()" => "tensor([ True, False])",
     }
 }
 
@@ -51,7 +125,9 @@ pub(crate) static SELECT: Elementwise = Elementwise {
     },
     wgsl: "select({b}, {a}, {condition})",
     wgsl_int: "select({b}, {a}, {condition})",
-    wgsl_helpers: "",
+    wgsl_uint: "select({b}, {a}, {condition})",
+    wgsl_bool: "select({b}, {a}, {condition})",
+    wgsl_helpers: &[],
     saves: Saves::inputs(0b001),
     vjp: |v| {
         let (g, condition) = (v.grad(), v.input(0));

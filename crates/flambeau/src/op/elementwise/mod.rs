@@ -11,8 +11,11 @@ mod exponential;
 mod logic;
 mod rounding;
 mod sources;
+mod special;
 mod trigonometric;
+mod wgsl;
 
+pub(crate) use arithmetic::POW;
 pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
@@ -27,6 +30,7 @@ use std::hash::{Hash, Hasher};
 /// What a file of table entries needs.
 mod entry {
     pub(super) use super::block::{Block, BlockFn, Lanes};
+    pub(super) use super::special::{Integer, Real};
     pub(super) use super::{Elementwise, Operand, Signature, apply, elementwise};
     pub(super) use crate::dtype::Lane;
     pub(super) use crate::error::Result;
@@ -47,6 +51,8 @@ pub(crate) enum Signature {
     Logic,
     /// Integers or booleans to the same dtype.
     Bits,
+    /// Integers to the same dtype.
+    Integers,
     /// (bool, T, T) to T.
     Select,
     /// Random bits (U32) to F32.
@@ -61,11 +67,14 @@ pub(crate) struct Elementwise {
     pub signature: Signature,
     /// The block function of a lane type, where the op has one.
     pub cpu: fn(Lane) -> Option<BlockFn>,
-    /// The WGSL expression over `{name}` operands, for float and for other lanes.
+    /// The WGSL expression over `{name}` operands, for float lanes and for the others; see [`Elementwise::wgsl_of`].
     pub wgsl: &'static str,
     pub wgsl_int: &'static str,
-    /// Helper functions the expression calls.
-    pub wgsl_helpers: &'static str,
+    pub wgsl_uint: &'static str,
+    pub wgsl_bool: &'static str,
+    /// Sources of the functions the expressions call. A function that several ops share is the same text in each,
+    /// and goes into a shader once.
+    pub wgsl_helpers: &'static [&'static str],
     pub saves: Saves,
     pub vjp: fn(&Vjp) -> Result<Grads>,
     pub differentiable: bool,
@@ -100,6 +109,12 @@ impl Elementwise {
                 }
                 dtype => same(dtype, dtype),
             },
+            Signature::Integers => match common(given) {
+                dtype if !dtype.is_int() => {
+                    Err(Error::dtype_not_accepted(self.name, dtype, "an integer dtype"))
+                }
+                dtype => same(dtype, dtype),
+            },
             Signature::Select => {
                 let dtype = common(&given[1..]);
                 Ok((vec![DType::Bool, dtype, dtype], dtype))
@@ -108,6 +123,17 @@ impl Elementwise {
                 DType::U32 => same(DType::U32, DType::F32),
                 dtype => Err(Error::dtype_not_accepted(self.name, dtype, "u32")),
             },
+        }
+    }
+
+    /// The WGSL expression for a lane type.
+    pub fn wgsl_of(&self, lane: Lane) -> &'static str {
+        match lane {
+            Lane::F32 => self.wgsl,
+            Lane::I32 => self.wgsl_int,
+            Lane::U32 => self.wgsl_uint,
+            Lane::Bool => self.wgsl_bool,
+            Lane::I64 | Lane::F64 => unreachable!("the GPU has no {lane:?}"),
         }
     }
 
@@ -148,7 +174,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
     .into_iter()
     .flatten()
     .copied()
-    .chain([&SELECT])
+    .chain([&POW, &SELECT])
 }
 
 /// Applies an elementwise primitive: promotes dtypes, broadcasts shapes, makes the node.
@@ -215,7 +241,9 @@ macro_rules! elementwise {
             $(int: $int:expr,)?
             wgsl: $wgsl:literal,
             $(wgsl_int: $wgsl_int:literal,)?
-            $(helpers: $helpers:expr,)?
+            $(wgsl_uint: $wgsl_uint:literal,)?
+            $(wgsl_bool: $wgsl_bool:literal,)?
+            $(helpers: [$($helper:expr),*],)?
             saves: [$($saved:ident),*],
             vjp($g:ident, $y:ident): $vjp:tt,
             domain: [$($domain:expr),*],
@@ -231,7 +259,9 @@ macro_rules! elementwise {
                 cpu: |lane| elementwise!(@lanes $signature, lane, [$x $(, $arg)*], $cpu $(, $int)?),
                 wgsl: $wgsl,
                 wgsl_int: elementwise!(@or [$($wgsl_int)?] $wgsl),
-                wgsl_helpers: elementwise!(@or [$($helpers)?] ""),
+                wgsl_uint: elementwise!(@or [$($wgsl_uint)? $($wgsl_int)?] $wgsl),
+                wgsl_bool: elementwise!(@or [$($wgsl_bool)? $($wgsl_int)?] $wgsl),
+                wgsl_helpers: &[$($($helper),*)?],
                 saves: elementwise!(@saves [$x $(, $arg)*] [$($saved),*]),
                 vjp: elementwise!(@vjp [$x $(, $arg)*] $g $y $vjp),
                 differentiable: elementwise!(@differentiable $vjp),
@@ -267,8 +297,8 @@ macro_rules! elementwise {
         }
     };
 
-    (@or [$given:expr] $default:expr) => { $given };
-    (@or [] $default:expr) => { $default };
+    (@or [$first:literal $($other:literal)?] $default:literal) => { $first };
+    (@or [] $default:literal) => { $default };
     (@tolerance $given:expr) => { Some($given) };
     (@tolerance) => { None };
 
@@ -327,6 +357,14 @@ macro_rules! elementwise {
         match $lane {
             Lane::Bool => Some($crate::op::elementwise::block_fn!($args bool => bool, $cpu)),
             Lane::U32 | Lane::I32 | Lane::I64 | Lane::F32 | Lane::F64 => None,
+        }
+    };
+    (@lanes Integers, $lane:ident, $args:tt, $cpu:expr) => {
+        match $lane {
+            Lane::I32 => Some($crate::op::elementwise::block_fn!($args i32 => i32, $cpu)),
+            Lane::I64 => Some($crate::op::elementwise::block_fn!($args i64 => i64, $cpu)),
+            Lane::U32 => Some($crate::op::elementwise::block_fn!($args u32 => u32, $cpu)),
+            Lane::Bool | Lane::F32 | Lane::F64 => None,
         }
     };
     (@lanes Bits, $lane:ident, $args:tt, $cpu:expr) => {

@@ -1,0 +1,257 @@
+//! Parameters and buffers: shared slots for values that change from step to step.
+//!
+//! A tensor's value never changes; a slot's does. Modules and optimizers hold the same slot: reading it gives a
+//! snapshot, a step puts a new value in. Snapshots taken before keep the value they had.
+
+use crate::autograd::HookHandle;
+use crate::autograd::function::{Edge, Leaf, next_id};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result, expect};
+use crate::op::Meta;
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What parameters and buffers have in common: a place for one value of fixed shape, dtype and device.
+#[derive(Debug)]
+struct Slot {
+    id: u64,
+    meta: Meta,
+    device: Device,
+    value: Mutex<Tensor>,
+    name: Mutex<Option<String>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Slot {
+    fn new(value: &Tensor) -> Slot {
+        Slot {
+            id: next_id(),
+            meta: value.meta().clone(),
+            device: value.device().clone(),
+            value: Mutex::new(value.detach()),
+            name: Mutex::default(),
+        }
+    }
+
+    fn value(&self) -> Tensor {
+        lock(&self.value).clone()
+    }
+
+    /// Refuses what does not fit this slot.
+    fn check(&self, op: &'static str, given: &Tensor) -> Result<()> {
+        let name = lock(&self.name).as_ref().map_or_else(|| "the slot".into(), |name| format!("`{name}`"));
+        if *given.shape() != self.meta.shape {
+            let message = format!("shape {} was given, {name} has {}", given.shape(), self.meta.shape);
+            return Err(Error::shape(op, message));
+        }
+        if given.dtype() != self.meta.dtype {
+            let message = format!("{} was given, {name} is {}", given.dtype(), self.meta.dtype);
+            return Err(Error::dtype(op, message));
+        }
+        if *given.device() != self.device {
+            let (left, right) = (format!("{:?}", self.device), format!("{:?}", given.device()));
+            return Err(Error::DeviceMismatch { op, left, right });
+        }
+        Ok(())
+    }
+
+    fn set(&self, op: &'static str, value: &Tensor) -> Result<()> {
+        self.check(op, value)?;
+        *lock(&self.value) = value.detach();
+        Ok(())
+    }
+}
+
+/// The methods that parameters and buffers share.
+macro_rules! slot_methods {
+    ($type:ident) => {
+        impl $type {
+            /// A number that no other slot of this process has; clones have the same.
+            pub fn id(&self) -> u64 {
+                self.slot().id
+            }
+
+            /// The name given to it, as in a state dict.
+            pub fn name(&self) -> Option<String> {
+                lock(&self.slot().name).clone()
+            }
+
+            /// Gives it a name, which errors will use.
+            pub fn set_name(&self, name: impl Into<String>) {
+                *lock(&self.slot().name) = Some(name.into());
+            }
+
+            /// The sizes of the dimensions.
+            pub fn shape(&self) -> &Shape {
+                &self.slot().meta.shape
+            }
+
+            /// The number of elements.
+            pub fn numel(&self) -> usize {
+                self.slot().meta.numel()
+            }
+
+            /// The element type.
+            pub fn dtype(&self) -> DType {
+                self.slot().meta.dtype
+            }
+
+            /// The device it lives on.
+            pub fn device(&self) -> &Device {
+                &self.slot().device
+            }
+
+            /// Puts in a new value of the same shape, dtype and device. Snapshots taken before keep the old one.
+            #[track_caller]
+            pub fn set(&self, value: &Tensor) {
+                expect(self.try_set(value))
+            }
+
+            /// [`set`](Self::set), or the error instead of a panic.
+            pub fn try_set(&self, value: &Tensor) -> Result<()> {
+                self.slot().set(concat!(stringify!($type), "::set"), value)
+            }
+        }
+    };
+}
+
+/// A value that training changes, with its gradient. Clones share it: modules, optimizers and tied layers alike.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::Parameter;
+/// let w = Parameter::new(&Tensor::new([1.0, 2.0], &Device::cpu()));
+/// let before = w.get();
+/// (w.get() * w.get()).sum(..).backward()?;
+/// assert_eq!(w.grad().unwrap().to_string(), "tensor([2., 4.])");
+/// w.set(&(w.value() - w.grad().unwrap() * 0.5));
+/// assert_eq!(w.value().to_string(), "tensor([0., 0.])");
+/// assert_eq!(before.detach().to_string(), "tensor([1., 2.])");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Parameter(Arc<Trained>);
+
+struct Trained {
+    slot: Slot,
+    /// Gathers the gradients of all snapshots.
+    leaf: Arc<Leaf>,
+    requires_grad: Mutex<bool>,
+}
+
+slot_methods!(Parameter);
+
+impl Parameter {
+    /// A parameter with this first value, which must be of a float dtype.
+    #[track_caller]
+    pub fn new(value: &Tensor) -> Parameter {
+        expect(Parameter::try_new(value))
+    }
+
+    /// [`new`](Parameter::new), or the error instead of a panic.
+    pub fn try_new(value: &Tensor) -> Result<Parameter> {
+        if !value.dtype().is_float() {
+            return Err(Error::dtype_not_accepted("Parameter::new", value.dtype(), "a float dtype"));
+        }
+        let (slot, leaf) = (Slot::new(value), Arc::default());
+        Ok(Parameter(Arc::new(Trained { slot, leaf, requires_grad: Mutex::new(true) })))
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.0.slot
+    }
+
+    /// A snapshot through which gradients flow into the parameter; an untracked one when it is frozen.
+    pub fn get(&self) -> Tensor {
+        let value = self.value();
+        match self.requires_grad() {
+            true => Tensor::from_parts(value.value().clone(), Some(Edge::Leaf(self.0.leaf.clone()))),
+            false => value,
+        }
+    }
+
+    /// A snapshot without history.
+    pub fn value(&self) -> Tensor {
+        self.slot().value()
+    }
+
+    /// The gradient that backward passes have gathered.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.0.leaf.grad()
+    }
+
+    /// Replaces the gradient, as clipping does; it must fit the parameter.
+    pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
+        if let Some(grad) = grad {
+            self.slot().check("Parameter::set_grad", grad)?;
+        }
+        self.0.leaf.set_grad(grad.cloned());
+        Ok(())
+    }
+
+    /// Forgets the gradient.
+    pub fn zero_grad(&self) {
+        self.0.leaf.set_grad(None);
+    }
+
+    /// Does it gather gradients?
+    pub fn requires_grad(&self) -> bool {
+        *lock(&self.0.requires_grad)
+    }
+
+    /// Freezes the parameter (`false`) or lets it learn again. Optimizers leave a frozen one alone.
+    pub fn set_requires_grad(&self, requires_grad: bool) {
+        *lock(&self.0.requires_grad) = requires_grad;
+    }
+
+    /// Calls `hook` with the gradient of every backward pass; see [`Tensor::register_hook`].
+    pub fn register_hook(
+        &self,
+        hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static,
+    ) -> HookHandle {
+        let edge = Edge::Leaf(self.0.leaf.clone());
+        HookHandle { id: edge.add_hook(Arc::new(hook)), edge: edge.downgrade() }
+    }
+}
+
+impl std::fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.name().unwrap_or_default();
+        write!(f, "Parameter({name} {} {} on {})", self.dtype(), self.shape(), self.device())
+    }
+}
+
+/// A value that a module keeps without a gradient, such as running statistics. Clones share it.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::Buffer;
+/// let mean = Buffer::new(&Tensor::zeros([2], &Device::cpu()));
+/// mean.set(&(mean.get() * 0.9 + 0.1));
+/// assert_eq!(mean.get().to_string(), "tensor([0.1000, 0.1000])");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Buffer(Arc<Slot>);
+
+slot_methods!(Buffer);
+
+impl Buffer {
+    /// A buffer with this first value.
+    pub fn new(value: &Tensor) -> Buffer {
+        Buffer(Arc::new(Slot::new(value)))
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.0
+    }
+
+    /// A snapshot, without history.
+    pub fn get(&self) -> Tensor {
+        self.slot().value()
+    }
+}

@@ -1,0 +1,367 @@
+//! Sorting: the order of the elements of each row. Values are gathered by it, which gives sort its gradient.
+//!
+//! On the GPU a bitonic network sorts (key, index) pairs. Keys are integers in the order of the values, with NaN as
+//! the largest number, so the index settles every tie and the result is the one stable order.
+
+use super::elementwise::Block;
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::{Grads, Meta, Saves, Vjp, not_differentiable};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::groups_for;
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::plan::kernel::StructuredCall;
+use half::f16;
+use std::cmp::Ordering;
+
+/// (…, N) → (…, N), I32: the positions of each row's elements in increasing or decreasing order. Equal elements keep
+/// their order; NaN counts as larger than every number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ArgSort {
+    pub descending: bool,
+}
+
+/// How two elements compare, NaN above everything.
+trait Ordered: Copy {
+    fn order(self, other: Self) -> Ordering;
+}
+
+macro_rules! ordered {
+    (int: $($int:ty),*; float: $($float:ty),*) => {
+        $(impl Ordered for $int {
+            fn order(self, other: Self) -> Ordering {
+                self.cmp(&other)
+            }
+        })*
+        $(impl Ordered for $float {
+            fn order(self, other: Self) -> Ordering {
+                self.partial_cmp(&other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+        })*
+    };
+}
+ordered!(int: bool, u8, i32, u32, i64; float: f16, f32, f64);
+
+impl ArgSort {
+    /// Fills `places` with the order of each row of `values`.
+    fn sort_rows<T: Ordered>(&self, values: &[T], length: usize, places: &mut [i32]) {
+        for (row, places) in values.chunks(length.max(1)).zip(places.chunks_mut(length.max(1))) {
+            places.iter_mut().zip(0..).for_each(|(place, position)| *place = position);
+            places.sort_by(|&a, &b| {
+                let ascending = row[a as usize].order(row[b as usize]);
+                if self.descending { ascending.reverse() } else { ascending }
+            });
+        }
+    }
+}
+
+impl Structured for ArgSort {
+    fn name(&self) -> &'static str {
+        "argsort"
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        not_differentiable(v)
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = outputs[0].clone();
+        let length = shape[shape.rank() - 1];
+        let mut places = vec![0; shape.numel()];
+        match &inputs[0].values {
+            Block::Bool(values) => self.sort_rows(values, length, &mut places),
+            Block::I64(values) => self.sort_rows(values, length, &mut places),
+            Block::F64(values) => self.sort_rows(values, length, &mut places),
+            other => unreachable!("the interpreter has no {other:?}"),
+        }
+        Ok(vec![Exact { shape, dtype, values: Block::I64(places.into_iter().map(i64::from).collect()) }])
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let shape = &inputs[0].meta.shape;
+        let length = shape[shape.rank() - 1];
+        let HostBuffer::I32(places) = &mut outputs[0] else { unreachable!("positions are I32") };
+        match inputs[0].buffer {
+            HostBuffer::Bool(values) => self.sort_rows(values, length, places),
+            HostBuffer::U8(values) => self.sort_rows(values, length, places),
+            HostBuffer::I32(values) => self.sort_rows(values, length, places),
+            HostBuffer::U32(values) => self.sort_rows(values, length, places),
+            HostBuffer::I64(values) => self.sort_rows(values, length, places),
+            HostBuffer::F16(values) => self.sort_rows(values, length, places),
+            HostBuffer::F32(values) => self.sort_rows(values, length, places),
+            HostBuffer::F64(values) => self.sort_rows(values, length, places),
+        }
+        Ok(())
+    }
+
+    /// Rows are padded to a power of two. Blocks are sorted in workgroup memory; a row that fits into one is done
+    /// then. Longer rows are merged: exchanges across blocks in passes over a scratch buffer, those inside a block
+    /// in workgroup memory again.
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let input = &call.inputs[0].meta;
+        let length = input.shape[input.shape.rank() - 1];
+        if input.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        let padded = length.next_power_of_two();
+        let network = Network {
+            key: key_function(input.dtype, self.descending),
+            rows: input.numel() / length,
+            length,
+            padded,
+        };
+        if padded <= BLOCK {
+            return Ok(vec![network.block(Source::Values, Target::Order, 2, padded)]);
+        }
+        let mut programs = vec![network.block(Source::Values, Target::Pairs, 2, BLOCK)];
+        let mut run = 2 * BLOCK;
+        while run <= padded {
+            let mut distance = run / 2;
+            while distance >= BLOCK {
+                programs.push(network.exchange(run, distance));
+                distance /= 2;
+            }
+            let target = if run == padded { Target::Order } else { Target::Pairs };
+            programs.push(network.block(Source::Pairs, target, run, run));
+            run *= 2;
+        }
+        Ok(programs)
+    }
+}
+
+/// Pairs a workgroup holds: 8 KiB of its memory.
+const BLOCK: usize = 1024;
+/// Threads of a workgroup.
+const THREADS: usize = 256;
+
+/// WGSL of `key(at)`: element `at` of the values as an integer that sorts as the element does. It works on bits
+/// alone, so that no compiler can reason NaN away; zeros of either sign have one key.
+fn key_function(dtype: DType, descending: bool) -> String {
+    let float = |sign: &str, infinity: &str| {
+        format!(
+            "    let magnitude = bits & ({sign} - 1u);
+    if (magnitude == 0u) {{ bits = {sign}; }}
+    else if (magnitude > {infinity}) {{ bits = 0xffffffffu; }}
+    else if (bits == magnitude) {{ bits = bits | {sign}; }}
+    else {{ bits = {sign} - magnitude; }}\n"
+        )
+    };
+    let (read, map) = match dtype {
+        DType::Bool | DType::U8 | DType::U32 => ("values[at]", String::new()),
+        DType::I32 => ("values[at]", "    bits = bits ^ 0x80000000u;\n".into()),
+        DType::F32 => ("values[at]", float("0x80000000u", "0x7f800000u")),
+        DType::F16 => ("(values[at / 2u] >> ((at % 2u) * 16u)) & 0xffffu", float("0x8000u", "0x7c00u")),
+        DType::I64 | DType::F64 => unreachable!("the GPU has no {dtype}"),
+    };
+    let result = if descending { "~bits" } else { "bits" };
+    format!("fn key(at: u32) -> u32 {{\n    var bits = {read};\n{map}    return {result};\n}}\n")
+}
+
+/// Where a program's pairs come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The values to be sorted, in their first order.
+    Values,
+    /// The scratch buffer.
+    Pairs,
+}
+
+/// What a program writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// The scratch buffer.
+    Pairs,
+    /// The result: the order alone, without padding.
+    Order,
+}
+
+/// A bitonic network over rows of pairs (key, index), each padded to a power of two.
+///
+/// For runs of 2, 4, … up to the row's length, pairs `distance` = run/2, run/4, … 1 apart are put in order, upwards in
+/// every even run and downwards in every odd one.
+struct Network {
+    key: String,
+    rows: usize,
+    length: usize,
+    padded: usize,
+}
+
+/// The order of two pairs; no two have the same index.
+const BEFORE: &str = "fn before(a: vec2<u32>, b: vec2<u32>) -> bool {
+    return a.x < b.x || (a.x == b.x && a.y < b.y);
+}
+// The lower position of exchange number `e` at a distance that is a power of two.
+fn lower(e: u32, distance: u32) -> u32 {
+    return 2u * e - (e & (distance - 1u));
+}
+";
+
+impl Network {
+    fn pairs(&self) -> usize {
+        self.rows * self.padded
+    }
+
+    fn scratch(&self) -> Vec<u64> {
+        if self.padded <= BLOCK { Vec::new() } else { vec![8 * self.pairs() as u64] }
+    }
+
+    /// All exchanges inside blocks for runs from `first_run` to `last_run`.
+    fn block(&self, from: Source, target: Target, first_run: usize, last_run: usize) -> Program {
+        let (mut bindings, mut declarations) = (Vec::new(), String::new());
+        let mut bind = |bound: Bound, declaration: &str| {
+            declarations += &format!("@group(0) @binding({}) var<storage, {declaration};\n", bindings.len());
+            bindings.push(bound);
+        };
+        if from == Source::Values {
+            bind(Bound::Input(0), "read> values: array<u32>");
+        }
+        if from == Source::Pairs || target == Target::Pairs {
+            bind(Bound::Scratch(0), "read_write> pairs: array<vec2<u32>>");
+        }
+        if target == Target::Order {
+            bind(Bound::Output(0), "read_write> order: array<i32>");
+        }
+        let load = match from {
+            Source::Pairs => "tile[i] = pairs[at];",
+            Source::Values => {
+                "let place = at % padded;
+        var pair = vec2<u32>(0xffffffffu, place);
+        if (at < count && place < length) { pair.x = key((at / padded) * length + place); }
+        tile[i] = pair;"
+            }
+        };
+        let store = match target {
+            Target::Pairs => "pairs[at] = tile[i];",
+            Target::Order => {
+                "let place = at % padded;
+        if (at < count && place < length) { order[(at / padded) * length + place] = i32(tile[i].y); }"
+            }
+        };
+        let source = format!(
+            "{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, 2>;
+var<workgroup> tile: array<vec2<u32>, {BLOCK}>;
+{key}{BEFORE}
+@compute @workgroup_size({THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let count = params[0].x;
+    let padded = params[0].y;
+    let length = params[0].z;
+    let last_run = params[1].x;
+    let start = (group.x + group.y * groups.x) * {BLOCK}u;
+    if (start >= count) {{ return; }}
+    for (var i = thread; i < {BLOCK}u; i += {THREADS}u) {{
+        let at = start + i;
+        {load}
+    }}
+    workgroupBarrier();
+    for (var run = params[0].w; run <= last_run; run *= 2u) {{
+        for (var distance = min(run, {BLOCK}u) / 2u; distance > 0u; distance /= 2u) {{
+            for (var e = thread; e < {half}u; e += {THREADS}u) {{
+                let i = lower(e, distance);
+                let a = tile[i];
+                let b = tile[i + distance];
+                let upwards = ((start + i) & (padded - 1u) & run) == 0u;
+                if (before(b, a) == upwards) {{
+                    tile[i] = b;
+                    tile[i + distance] = a;
+                }}
+            }}
+            workgroupBarrier();
+        }}
+    }}
+    for (var i = thread; i < {BLOCK}u; i += {THREADS}u) {{
+        let at = start + i;
+        {store}
+    }}
+}}
+",
+            uniform = bindings.len(),
+            key = if from == Source::Values { self.key.as_str() } else { "" },
+            half = BLOCK / 2,
+        );
+        let numbers = [self.pairs(), self.padded, self.length, first_run, last_run];
+        self.program(source, bindings, &numbers, groups_for(self.pairs(), BLOCK))
+    }
+
+    /// The exchanges at one distance, across blocks.
+    fn exchange(&self, run: usize, distance: usize) -> Program {
+        let source = format!(
+            "@group(0) @binding(0) var<storage, read_write> pairs: array<vec2<u32>>;
+@group(0) @binding(1) var<uniform> params: array<vec4<u32>, 1>;
+{BEFORE}
+@compute @workgroup_size({THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let exchanges = params[0].x;
+    let padded = params[0].y;
+    let run = params[0].z;
+    let distance = params[0].w;
+    let e = (group.x + group.y * groups.x) * {THREADS}u + thread;
+    if (e >= exchanges) {{ return; }}
+    let at = lower(e, distance);
+    let a = pairs[at];
+    let b = pairs[at + distance];
+    let upwards = (at & (padded - 1u) & run) == 0u;
+    if (before(b, a) == upwards) {{
+        pairs[at] = b;
+        pairs[at + distance] = a;
+    }}
+}}
+"
+        );
+        let exchanges = self.pairs() / 2;
+        let numbers = [exchanges, self.padded, run, distance];
+        self.program(source, vec![Bound::Scratch(0)], &numbers, groups_for(exchanges, THREADS))
+    }
+
+    fn program(&self, source: String, bindings: Vec<Bound>, numbers: &[usize], groups: [u32; 3]) -> Program {
+        Program {
+            label: "argsort",
+            source,
+            entry: "main".into(),
+            bindings,
+            params: numbers.iter().map(|&number| Param::Fixed(number as u32)).collect(),
+            groups,
+            scratch: self.scratch(),
+            trusted: true,
+            checks: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::StructuredOp;
+    use crate::op::testing::{call, validate};
+
+    #[test]
+    fn shaders_are_valid() {
+        for dtype in [DType::Bool, DType::U8, DType::I32, DType::U32, DType::F16, DType::F32] {
+            for (shape, programs) in
+                [(&[7][..], 1), (&[300, 5], 1), (&[1024], 1), (&[2, 1025], 3), (&[5000], 10)]
+            {
+                for descending in [false, true] {
+                    let op = StructuredOp::ArgSort(ArgSort { descending });
+                    let found = validate(&call(op, &[(shape, dtype)], &[(shape, DType::I32)]));
+                    assert_eq!(found.len(), programs, "{shape:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_sort_needs_no_shader() {
+        let op = StructuredOp::ArgSort(ArgSort { descending: false });
+        assert!(validate(&call(op, &[(&[3, 0], DType::F32)], &[(&[3, 0], DType::I32)])).is_empty());
+    }
+}

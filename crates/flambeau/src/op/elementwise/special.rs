@@ -1,0 +1,144 @@
+//! CPU arithmetic that the table's expressions need beyond Rust's own: division that rounds down, shifts and powers
+//! that are defined for every operand, the error function.
+//!
+//! Integer division by zero follows WGSL, so that every device agrees: `x / 0 = x` and `x mod 0 = 0`.
+
+/// Float lanes.
+pub(super) trait Real: Copy {
+    /// x modulo y, with the sign of y.
+    fn modulo(self, divisor: Self) -> Self;
+    /// The largest integer not above x / y.
+    fn floor_divide(self, divisor: Self) -> Self;
+    /// −1, 0 or 1; 0 for NaN.
+    fn sign(self) -> Self;
+    /// The error function.
+    fn erf(self) -> Self;
+}
+
+macro_rules! real {
+    ($($t:ty, $erf:path);*) => { $(
+        impl Real for $t {
+            #[inline]
+            fn modulo(self, divisor: Self) -> Self {
+                let rest = self % divisor;
+                if rest != 0.0 && (rest < 0.0) != (divisor < 0.0) { rest + divisor } else { rest }
+            }
+
+            #[inline]
+            fn floor_divide(self, divisor: Self) -> Self {
+                if divisor == 0.0 {
+                    return self / divisor;
+                }
+                let rest = self % divisor;
+                let below = rest != 0.0 && (rest < 0.0) != (divisor < 0.0);
+                let quotient = (self - rest) / divisor - if below { 1.0 } else { 0.0 };
+                let zero: Self = 0.0;
+                if quotient == 0.0 { zero.copysign(self / divisor) } else { quotient.round() }
+            }
+
+            #[inline]
+            fn sign(self) -> Self {
+                f32::from(i8::from(self > 0.0) - i8::from(self < 0.0)).into()
+            }
+
+            #[inline]
+            fn erf(self) -> Self {
+                $erf(self)
+            }
+        }
+    )* };
+}
+real!(f32, libm::erff; f64, libm::erf);
+
+/// Integer lanes.
+pub(super) trait Integer: Copy {
+    /// x modulo y, with the sign of y.
+    fn modulo(self, divisor: Self) -> Self;
+    /// x modulo y, with the sign of x.
+    fn rest(self, divisor: Self) -> Self;
+    /// The largest integer not above x / y.
+    fn floor_divide(self, divisor: Self) -> Self;
+    /// x to the power y; a negative exponent gives the reciprocal, towards zero.
+    fn power(self, exponent: Self) -> Self;
+    /// −1, 0 or 1.
+    fn sign(self) -> Self;
+    /// The distance to zero.
+    fn magnitude(self) -> Self;
+    /// x · 2^y; 0 where y is negative or as large as the width.
+    fn shifted_left(self, count: Self) -> Self;
+    /// x / 2^y rounded down; where y is negative or as large as the width, as if all bits were shifted out.
+    fn shifted_right(self, count: Self) -> Self;
+}
+
+macro_rules! integer {
+    ($($t:ty),*) => { $(
+        #[allow(unused_comparisons, reason = "unsigned lanes have no negative operands")]
+        impl Integer for $t {
+            #[inline]
+            fn modulo(self, divisor: Self) -> Self {
+                let rest = self.rest(divisor);
+                if rest != 0 && (rest < 0) != (divisor < 0) { rest + divisor } else { rest }
+            }
+
+            #[inline]
+            fn rest(self, divisor: Self) -> Self {
+                self.checked_rem(divisor).unwrap_or(0)
+            }
+
+            #[inline]
+            fn floor_divide(self, divisor: Self) -> Self {
+                let rest = self.rest(divisor);
+                let below = rest != 0 && (rest < 0) != (divisor < 0);
+                self.checked_div(divisor).unwrap_or(self) - if below { 1 } else { 0 }
+            }
+
+            #[inline]
+            fn power(self, exponent: Self) -> Self {
+                if exponent < 0 {
+                    let odd = exponent & 1 == 1;
+                    return if self == 1 || (self.wrapping_add(1) == 0 && !odd) {
+                        1
+                    } else if self.wrapping_add(1) == 0 {
+                        self
+                    } else {
+                        0
+                    };
+                }
+                let (mut base, mut left, mut power): (Self, Self, Self) = (self, exponent, 1);
+                while left > 0 {
+                    if left & 1 == 1 {
+                        power = power.wrapping_mul(base);
+                    }
+                    base = base.wrapping_mul(base);
+                    left >>= 1;
+                }
+                power
+            }
+
+            #[inline]
+            fn sign(self) -> Self {
+                if self == 0 { 0 } else { self / self.magnitude() }
+            }
+
+            #[inline]
+            fn magnitude(self) -> Self {
+                if self < 0 { self.wrapping_neg() } else { self }
+            }
+
+            #[inline]
+            fn shifted_left(self, count: Self) -> Self {
+                if count < 0 || count >= <$t>::BITS as Self { 0 } else { self << count }
+            }
+
+            #[inline]
+            fn shifted_right(self, count: Self) -> Self {
+                if count < 0 || count >= <$t>::BITS as Self {
+                    if self < 0 { !0 } else { 0 }
+                } else {
+                    self >> count
+                }
+            }
+        }
+    )* };
+}
+integer!(i32, i64, u32);

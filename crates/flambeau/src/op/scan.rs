@@ -1,0 +1,276 @@
+//! Scans: running sums and products along one dimension, in either direction.
+
+use super::elementwise::Block;
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::{Grads, Meta, Saves, Vjp};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::{groups_for, lane_type, narrow, storage_type, widen};
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::plan::kernel::StructuredCall;
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+use half::f16;
+
+/// What is done with the values so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ScanKind {
+    Sum,
+    Prod,
+}
+
+/// out\[k\] = x\[0\] ∘ … ∘ x\[k\] along `dim`; reversed, out\[k\] = x\[k\] ∘ … ∘ x\[N−1\].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Scan {
+    pub dim: usize,
+    pub kind: ScanKind,
+    pub reverse: bool,
+}
+
+/// Row r, of `rows`, starts at (r / inner) · length · inner + r % inner, and its elements lie `inner` apart.
+struct Rows {
+    rows: usize,
+    length: usize,
+    inner: usize,
+}
+
+impl Scan {
+    fn rows(&self, shape: &Shape) -> Rows {
+        let outer: usize = shape[..self.dim].iter().product();
+        let inner: usize = shape[self.dim + 1..].iter().product();
+        Rows { rows: outer * inner, length: shape[self.dim], inner }
+    }
+
+    /// Goes along every row: `combine` takes the value so far and the next element, `store` what is kept of it.
+    fn run<T: Copy, A: Copy, R>(
+        &self,
+        shape: &Shape,
+        (from, to): (&[T], &mut [R]),
+        identity: A,
+        combine: impl Fn(A, T) -> A,
+        store: impl Fn(A) -> R,
+    ) {
+        let Rows { rows, length, inner } = self.rows(shape);
+        for row in 0..rows {
+            let start = (row / inner) * length * inner + row % inner;
+            let mut so_far = identity;
+            for k in 0..length {
+                let position = if self.reverse { length - 1 - k } else { k };
+                let at = start + position * inner;
+                so_far = combine(so_far, from[at]);
+                to[at] = store(so_far);
+            }
+        }
+    }
+
+    /// E\[i, k\] = x\[k\], but 1 where i = k; the products along k leave out the i-th factor. Where k comes before i the
+    /// i-th factor is not in the product, and the gradient is zero. No division: zeros among the factors are right.
+    fn prod_vjp(&self, g: &Tensor, x: &Tensor) -> Result<Tensor> {
+        let dim = self.dim;
+        let square = x.shape().inserted(dim, x.shape()[dim]);
+        let expand = |x: &Tensor| x.try_unsqueeze(dim as isize)?.try_expand(&square);
+        let (i, k) = (x.iota_of(&square, dim), x.iota_of(&square, dim + 1));
+        let all = expand(x)?;
+        let others = i.try_eq(&k)?.try_where_cond(&all.ones_like(), &all)?;
+        let products = others.scanned(dim + 1, self.kind, self.reverse)?;
+        let absent = if self.reverse { k.try_gt(&i)? } else { i.try_gt(&k)? };
+        let terms = expand(g)?.try_mul(&products)?;
+        absent.try_where_cond(&terms.zeros_like(), &terms)?.try_sum(dim as isize + 1)
+    }
+}
+
+impl Structured for Scan {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            ScanKind::Sum => "cumsum",
+            ScanKind::Prod => "cumprod",
+        }
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn saves(&self) -> Saves {
+        match self.kind {
+            ScanKind::Sum => Saves::NOTHING,
+            ScanKind::Prod => Saves::inputs(1),
+        }
+    }
+
+    /// Sum: the gradients summed the other way round. Product: see `prod_vjp`.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let gradient = match self.kind {
+            ScanKind::Sum => v.grad().scanned(self.dim, ScanKind::Sum, !self.reverse)?,
+            ScanKind::Prod => self.prod_vjp(v.grad(), v.input(0))?,
+        };
+        Ok(vec![Some(gradient)])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = outputs[0].clone();
+        let mut values = inputs[0].values.clone();
+        match (&inputs[0].values, &mut values, self.kind) {
+            (Block::F64(x), Block::F64(y), ScanKind::Sum) => {
+                self.run(&shape, (x, y), 0.0, |a, x| a + x, |a| a);
+            }
+            (Block::F64(x), Block::F64(y), ScanKind::Prod) => {
+                self.run(&shape, (x, y), 1.0, |a, x| a * x, |a| a);
+            }
+            (Block::I64(x), Block::I64(y), ScanKind::Sum) => {
+                self.run(&shape, (x, y), 0, i64::wrapping_add, |a| a);
+            }
+            (Block::I64(x), Block::I64(y), ScanKind::Prod) => {
+                self.run(&shape, (x, y), 1, i64::wrapping_mul, |a| a);
+            }
+            other => unreachable!("a scan of {other:?}"),
+        }
+        crate::reference::wrap(dtype, &mut values);
+        Ok(vec![Exact { shape, dtype, values }])
+    }
+
+    /// Floats gather in f64, as PyTorch's do on the CPU.
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let shape = &inputs[0].meta.shape;
+        macro_rules! float {
+            ($x:expr, $y:expr, $wide:expr, $narrow:expr) => {
+                match self.kind {
+                    ScanKind::Sum => self.run(shape, ($x, $y), 0.0, |a: f64, x| a + $wide(x), $narrow),
+                    ScanKind::Prod => self.run(shape, ($x, $y), 1.0, |a: f64, x| a * $wide(x), $narrow),
+                }
+            };
+        }
+        macro_rules! int {
+            ($x:expr, $y:expr, $t:ty) => {
+                match self.kind {
+                    ScanKind::Sum => self.run(shape, ($x, $y), 0, <$t>::wrapping_add, |a| a),
+                    ScanKind::Prod => self.run(shape, ($x, $y), 1, <$t>::wrapping_mul, |a| a),
+                }
+            };
+        }
+        match (inputs[0].buffer, &mut outputs[0]) {
+            (HostBuffer::F16(x), HostBuffer::F16(y)) => float!(x, y, f16::to_f64, f16::from_f64),
+            (HostBuffer::F32(x), HostBuffer::F32(y)) => float!(x, y, f64::from, |sum| sum as f32),
+            (HostBuffer::F64(x), HostBuffer::F64(y)) => float!(x, y, f64::from, f64::from),
+            (HostBuffer::I32(x), HostBuffer::I32(y)) => int!(x, y, i32),
+            (HostBuffer::U32(x), HostBuffer::U32(y)) => int!(x, y, u32),
+            (HostBuffer::I64(x), HostBuffer::I64(y)) => int!(x, y, i64),
+            _ => unreachable!("a scan takes numbers of 16 bits and more, to the same dtype"),
+        }
+        Ok(())
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let meta = &call.inputs[0].meta;
+        if meta.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        Ok(vec![self.by_workgroup(meta)])
+    }
+}
+
+/// Threads of a workgroup, and elements each takes at a time.
+const THREADS: usize = 256;
+const EACH: usize = 4;
+
+impl Scan {
+    /// A workgroup per row goes along it chunk by chunk. Each thread combines a few neighbours, the totals are scanned
+    /// in workgroup memory (Hillis–Steele), and the last one is carried to the next chunk: always the same order.
+    fn by_workgroup(&self, meta: &Meta) -> Program {
+        let Rows { rows, length, inner } = self.rows(&meta.shape);
+        let (lane, stored) = (lane_type(meta.dtype), storage_type(meta.dtype));
+        let (symbol, identity) = match self.kind {
+            ScanKind::Sum => ("+", format!("{lane}(0)")),
+            ScanKind::Prod => ("*", format!("{lane}(1)")),
+        };
+        let source = format!(
+            "{enable}@group(0) @binding(0) var<storage, read> x: array<{stored}>;
+@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
+@group(0) @binding(2) var<uniform> params: array<vec4<u32>, 1>;
+var<workgroup> totals: array<{lane}, {THREADS}>;
+
+@compute @workgroup_size({THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let rows = params[0].x;
+    let length = params[0].y;
+    let inner = params[0].z;
+    let row = group.x + group.y * groups.x;
+    if (row >= rows) {{ return; }}
+    let base = (row / inner) * length * inner + row % inner;
+    var carry = {identity};
+    for (var start = 0u; start < length; start += {chunk}u) {{
+        var own: array<{lane}, {EACH}>;
+        var running = {identity};
+        for (var t = 0u; t < {EACH}u; t++) {{
+            let k = start + thread * {EACH}u + t;
+            if (k < length) {{
+                let at = base + {position} * inner;
+                running = running {symbol} {value};
+            }}
+            own[t] = running;
+        }}
+        totals[thread] = running;
+        workgroupBarrier();
+        for (var step = 1u; step < {THREADS}u; step *= 2u) {{
+            var before = {identity};
+            if (thread >= step) {{ before = totals[thread - step]; }}
+            workgroupBarrier();
+            totals[thread] = before {symbol} totals[thread];
+            workgroupBarrier();
+        }}
+        var prefix = carry;
+        if (thread > 0u) {{ prefix = carry {symbol} totals[thread - 1u]; }}
+        for (var t = 0u; t < {EACH}u; t++) {{
+            let k = start + thread * {EACH}u + t;
+            if (k < length) {{
+                let at = base + {position} * inner;
+                let result = prefix {symbol} own[t];
+                y[at] = {result};
+            }}
+        }}
+        carry = carry {symbol} totals[{last}];
+        workgroupBarrier();
+    }}
+}}
+",
+            enable = if meta.dtype == DType::F16 { "enable f16;\n" } else { "" },
+            chunk = THREADS * EACH,
+            position = if self.reverse { "(length - 1u - k)" } else { "k" },
+            value = widen(meta.dtype, "x[at]"),
+            result = narrow(meta.dtype, "result"),
+            last = THREADS - 1,
+        );
+        Program {
+            label: self.name(),
+            source,
+            entry: "main".into(),
+            bindings: vec![Bound::Input(0), Bound::Output(0)],
+            params: [rows, length, inner].iter().map(|&size| Param::Fixed(size as u32)).collect(),
+            groups: groups_for(rows, 1),
+            scratch: Vec::new(),
+            trusted: true,
+            checks: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::StructuredOp;
+    use crate::op::testing::{call, validate};
+
+    #[test]
+    fn shaders_are_valid() {
+        for dtype in [DType::I32, DType::U32, DType::F16, DType::F32] {
+            for (shape, dim) in [(&[7][..], 0), (&[3, 5000, 2], 1), (&[70_000, 3], 1)] {
+                for (kind, reverse) in [(ScanKind::Sum, true), (ScanKind::Prod, false)] {
+                    let op = StructuredOp::Scan(Scan { dim, kind, reverse });
+                    let programs = validate(&call(op, &[(shape, dtype)], &[(shape, dtype)]));
+                    assert_eq!(programs.len(), 1);
+                }
+            }
+        }
+    }
+}

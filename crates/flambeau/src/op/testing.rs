@@ -1,0 +1,55 @@
+//! Helpers for the unit tests of structured ops: calls made by hand, and validation of the shaders they give.
+
+use super::structured::{Bound, Program};
+use super::{Meta, Op, StructuredOp};
+use crate::dtype::DType;
+use crate::plan::access::Access;
+use crate::plan::kernel::{Operand, Place, StructuredCall};
+
+/// A shape and a dtype.
+pub(super) type Spec<'a> = (&'a [usize], DType);
+
+/// A call of an op on contiguous operands.
+pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> StructuredCall {
+    let meta = |&(shape, dtype): &Spec| Meta::new(shape, dtype);
+    let operand = |(index, spec): (usize, &Spec)| {
+        let meta = meta(spec);
+        Operand { place: Place::Input(index as u32), access: Access::contiguous(&meta.shape), meta }
+    };
+    let output = |(index, spec): (usize, &Spec)| (Place::Buffer(index as u32), meta(spec));
+    StructuredCall {
+        op: Op::Structured(op),
+        inputs: inputs.iter().enumerate().map(operand).collect(),
+        outputs: outputs.iter().enumerate().map(output).collect(),
+        datum: 0,
+        node: 0,
+    }
+}
+
+/// Checks every shader of a call with naga, and its bindings against its declarations.
+pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
+    let op = call.op.structured().expect("the call is of a structured op");
+    let programs = op.wgsl(call).expect("the op has a shader");
+    for program in &programs {
+        let source = &program.source;
+        let module = naga::front::wgsl::parse_str(source)
+            .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
+        let capabilities = naga::valid::Capabilities::all();
+        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
+            .validate(&module)
+            .unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+        let resources = module.global_variables.iter().filter(|(_, variable)| variable.binding.is_some());
+        let declared = program.bindings.len() + usize::from(!program.params.is_empty());
+        assert_eq!(resources.count(), declared, "bindings of\n{source}");
+        assert!(module.entry_points.iter().any(|entry| entry.name == program.entry));
+        assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
+        let vectors = program.params.len().div_ceil(4);
+        assert!(source.contains(&format!("params: array<vec4<u32>, {vectors}>")) || !program.trusted);
+        for bound in &program.bindings {
+            if let Bound::Scratch(number) = bound {
+                assert!(*number < program.scratch.len());
+            }
+        }
+    }
+    programs
+}

@@ -1,0 +1,60 @@
+//! A plan as text: its kernels, what each of them fuses, and the bytes it moves, so that a person can see why it is
+//! fast or slow.
+
+use super::Plan;
+use super::kernel::{Kernel, Place};
+use crate::dtype::DType;
+use crate::op::Meta;
+use crate::plan::graph::Graph;
+use std::fmt::Write;
+
+/// Describes a plan made from a graph.
+pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> String {
+    let inputs: Vec<&Meta> =
+        graph.nodes.iter().filter(|node| node.op.is_none()).flat_map(|node| &node.outputs).collect();
+    let bytes = |place: Place| match place {
+        Place::Input(input) => {
+            inputs[input as usize].numel() as u64 * element_bytes(inputs[input as usize].dtype)
+        }
+        Place::Buffer(buffer) => {
+            let buffer = &plan.buffers[buffer as usize];
+            buffer.numel as u64 * element_bytes(buffer.dtype)
+        }
+    };
+    let mut text = String::new();
+    let ops = graph.nodes.iter().filter(|node| node.op.is_some()).count();
+    _ = writeln!(text, "{} kernels for {ops} nodes, {} inputs", plan.kernels.len(), inputs.len());
+    _ = writeln!(text, "{:>4}  {:>10}  {:>10}  {:<16}  ops", "#", "read", "written", "elements");
+    for (number, kernel) in plan.kernels.iter().enumerate() {
+        let read: u64 = kernel.inputs().into_iter().map(bytes).sum();
+        let written: u64 = kernel.outputs().into_iter().map(bytes).sum();
+        let elements = match kernel {
+            Kernel::Fused(fused) if fused.reduction().is_some() => {
+                format!("{} × {}", fused.outer_count(), fused.inner_count())
+            }
+            Kernel::Fused(fused) => fused.outer_count().to_string(),
+            Kernel::Structured(call) => call.outputs.first().map_or(0, |(_, meta)| meta.numel()).to_string(),
+        };
+        let ops = kernel.describe().join(" → ");
+        _ = writeln!(text, "{number:>4}  {:>10}  {:>10}  {elements:<16}  {ops}", size(read), size(written));
+    }
+    let temporaries: u64 = plan.slots.iter().sum();
+    let results: u64 = plan.roots.iter().map(|&place| bytes(place)).sum();
+    _ = writeln!(
+        text,
+        "memory: {} of results, {} of temporaries in {} slots",
+        size(results),
+        size(temporaries),
+        plan.slots.len()
+    );
+    text
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

@@ -1,0 +1,198 @@
+//! The GPU backend: counts where the queue is called, limits, faults, lost devices, adopted devices.
+
+mod common;
+
+use common::{assert_close, gpu, new_gpu};
+use flambeau::prelude::*;
+use flambeau::{GpuConfig, block_on, read_many};
+
+fn values(tensor: &Tensor) -> Vec<f64> {
+    block_on(tensor.to_f64_vec()).unwrap()
+}
+
+#[test]
+fn a_chain_and_a_sum_are_one_or_two_kernels() {
+    let device = new_gpu(GpuConfig::default());
+    let x = Tensor::new(vec![0.5f32; 1000], &device);
+    let mut y = x.clone();
+    for k in 0..20 {
+        y = if k % 2 == 0 { y.sin() } else { y * 1.01 };
+    }
+    let total = y.sum(..);
+    let before = device.gpu_stats().unwrap();
+    total.eval().unwrap();
+    let after = device.gpu_stats().unwrap();
+    assert!(after.dispatches - before.dispatches <= 2, "{}", total.explain());
+    assert_eq!(after.submits - before.submits, 1);
+    let mut want = 0.5f64;
+    for k in 0..20 {
+        want = if k % 2 == 0 { want.sin() } else { want * 1.01 };
+    }
+    assert_close(&values(&total), &[want * 1000.0], 1e-3, 1e-5);
+}
+
+#[test]
+fn a_repeated_evaluation_makes_nothing_new() {
+    let device = new_gpu(GpuConfig::default());
+    let x = Tensor::randn([33, 20], &Generator::new(1), &device);
+    x.eval().unwrap();
+    let step = |factor: f64| {
+        let y = ((&x * factor).tanh().matmul(&x.transpose(0, 1))).sum(1);
+        y.eval().unwrap();
+    };
+    step(0.5);
+    let (plans, before) = (device.plan_stats(), device.gpu_stats().unwrap());
+    for k in 0..10 {
+        step(0.6 + 0.1 * f64::from(k));
+    }
+    let (plans_after, after) = (device.plan_stats(), device.gpu_stats().unwrap());
+    assert_eq!(plans_after.hits - plans.hits, 10);
+    assert_eq!(plans_after.misses, plans.misses);
+    assert_eq!(after.submits - before.submits, 10);
+    assert_eq!(after.pipelines_created, before.pipelines_created);
+    assert_eq!(after.buffers_created, before.buffers_created);
+    assert_eq!(after.bind_groups_created, before.bind_groups_created);
+}
+
+#[test]
+fn more_than_65535_workgroups() {
+    let device = gpu();
+    let n = 65_536 * 256 + 77;
+    let x = Tensor::ones([n], &device);
+    let y = &x * 2.0;
+    y.eval().unwrap();
+    let tail = y.narrow(0, n - 3, 3);
+    assert_eq!(values(&tail), [2.0; 3]);
+    let total = (&y * 0.5).sum(..);
+    assert_close(&values(&total), &[n as f64], 0.0, 1e-5);
+}
+
+#[test]
+fn too_large_a_tensor_names_the_limit() {
+    let device = gpu();
+    let limit = device.limits().unwrap().max_storage_buffer_binding_size;
+    let x = Tensor::zeros([limit as usize / 4 + 1], &device);
+    let error = x.eval().unwrap_err().to_string();
+    assert!(error.contains("maxStorageBufferBindingSize") || error.contains("maxBufferSize"), "{error}");
+    // The device lives on.
+    assert_eq!(values(&Tensor::new([1.0, 2.0], &device)), [1.0, 2.0]);
+}
+
+#[test]
+fn an_index_out_of_range_is_an_error_and_can_be_cleared() {
+    let device = new_gpu(GpuConfig::default());
+    let table = Tensor::new([[1.0], [2.0], [3.0]], &device);
+    let before = &table * 10.0;
+    before.eval().unwrap();
+    let index = Tensor::new([[1], [7]], &device);
+    let picked = table.gather(0, &index);
+    let error = block_on(picked.to_f64_vec()).unwrap_err();
+    let Error::IndexOutOfRange { op, index, size, location } = error else { panic!("{error}") };
+    assert_eq!((op, index, size), ("gather", 7, 3));
+    assert!(location.contains("gpu_backend.rs"), "{location}");
+    assert_eq!(values(&before), [10.0, 20.0, 30.0], "values from before the fault are fine");
+    assert!((&table + 1.0).eval().is_err(), "the fault is sticky");
+    device.clear_fault().unwrap();
+    assert_eq!(values(&(&table + 1.0)), [2.0, 3.0, 4.0]);
+    assert!(matches!(block_on(picked.to_f64_vec()), Err(Error::Poisoned(_))));
+}
+
+#[test]
+fn debug_mode_finds_a_nan_and_its_line() {
+    let device = new_gpu(GpuConfig { debug: true, ..Default::default() });
+    let x = Tensor::new([-1.0, 4.0], &device);
+    let root = x.sqrt();
+    let line = line!() - 1;
+    let error = block_on((&root + 1.0).to_f64_vec()).unwrap_err().to_string();
+    assert!(error.contains(&format!("gpu_backend.rs:{line}")), "{error}");
+}
+
+#[test]
+fn a_lost_device_is_an_error_never_a_panic_or_a_value() {
+    let device = new_gpu(GpuConfig::default());
+    let x = Tensor::new([1.0, 2.0], &device);
+    let y = &x + 1.0;
+    device.destroy();
+    assert!(matches!(block_on(y.to_f64_vec()), Err(Error::DeviceLost(_))));
+    assert!(matches!(block_on(x.to_f64_vec()), Err(Error::DeviceLost(_))));
+    assert!(matches!(Tensor::try_new([1.0], &device), Err(Error::DeviceLost(_))));
+}
+
+#[test]
+fn wide_types_are_refused_with_a_reason() {
+    let device = gpu();
+    let error = Tensor::try_from_slice(&[1.0f64], [1], &device).unwrap_err().to_string();
+    assert!(error.contains("f64") && error.contains("f32"), "{error}");
+    let error = Tensor::new([1.0], &device).try_to_dtype(DType::I64).unwrap_err().to_string();
+    assert!(error.contains("i64"), "{error}");
+}
+
+#[test]
+fn small_types_live_on_the_gpu() {
+    let device = gpu();
+    let bytes = Tensor::new([250u8, 3], &device);
+    assert_eq!((&bytes + 10).to_vec_blocking::<u8>().unwrap(), [4, 13], "bytes wrap");
+    let flags = Tensor::new([1.0, -1.0], &device).gt(0.0);
+    assert_eq!(flags.to_vec_blocking::<bool>().unwrap(), [true, false]);
+    let halves = Tensor::new([0.1, 2.5, 3.0], &device).to_dtype(DType::F16);
+    let want: Vec<f64> = [0.1f32, 2.5, 3.0].iter().map(|&x| half::f16::from_f32(x).to_f64()).collect();
+    assert_eq!(values(&halves), want);
+    assert_eq!(values(&(&halves * 2.0)), want.iter().map(|x| x * 2.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn mixing_devices_is_refused_when_the_node_is_built() {
+    let (a, b) = (Tensor::new([1.0], &Device::cpu()), Tensor::new([1.0], &gpu()));
+    assert!(matches!(a.try_add(&b), Err(Error::DeviceMismatch { op: "add", .. })));
+}
+
+#[test]
+fn random_numbers_are_the_same_on_every_device() {
+    let draw = |device: &Device| {
+        let generator = Generator::new(42);
+        (Tensor::rand([1000], &generator, device), Tensor::randn([1000], &generator, device))
+    };
+    let ((uniform, normal), (gpu_uniform, gpu_normal)) = (draw(&Device::cpu()), draw(&gpu()));
+    assert_eq!(uniform.to_vec_blocking::<f32>().unwrap(), gpu_uniform.to_vec_blocking::<f32>().unwrap());
+    let ulps = |a: f32, b: f32| (a.to_bits() as i64 - b.to_bits() as i64).abs();
+    let pairs = normal
+        .to_vec_blocking::<f32>()
+        .unwrap()
+        .into_iter()
+        .zip(gpu_normal.to_vec_blocking::<f32>().unwrap());
+    let worst = pairs.map(|(a, b)| ulps(a, b)).max().unwrap();
+    assert!(worst <= 4, "{worst} ulp");
+}
+
+#[test]
+fn several_values_are_read_in_one_wait() {
+    let device = new_gpu(GpuConfig::default());
+    let x = Tensor::new([1.0, 2.0, 3.0], &device);
+    let (a, b) = (&x * 2.0, x.sum(..));
+    let before = device.gpu_stats().unwrap();
+    let read = block_on(read_many(&[&a, &b])).unwrap();
+    let after = device.gpu_stats().unwrap();
+    assert_eq!(read, [vec![2.0, 4.0, 6.0], vec![6.0]]);
+    assert_eq!(after.submits - before.submits, 2, "one for the plan, one for the copies");
+}
+
+#[test]
+fn a_device_made_by_others_can_be_used() {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let (device, queue) = block_on(async {
+        let adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
+        let adapter = adapters.into_iter().next().expect("an adapter");
+        adapter.request_device(&wgpu::DeviceDescriptor::default()).await.unwrap()
+    });
+    let device = Device::from_wgpu(device, queue, &GpuConfig::default()).unwrap();
+    assert_eq!(values(&(Tensor::new([1.0, 2.0], &device) * 3.0)), [3.0, 6.0]);
+}
+
+#[test]
+fn zero_size_tensors() {
+    let device = gpu();
+    let nothing = Tensor::zeros([0, 3], &device);
+    assert_eq!(values(&(&nothing + 1.0)), [0.0; 0]);
+    assert_eq!(values(&nothing.sum(0)), [0.0; 3]);
+    assert_eq!(values(&Tensor::zeros([2, 0], &device).matmul(&nothing)), [0.0; 6]);
+}
