@@ -242,7 +242,11 @@ fn steps(indexes: &[Index], shape: &Shape) -> Result<Vec<Step>> {
             Index::Ellipsis => (dim, from) = (dim + shape.rank() - used, from + shape.rank() - used),
             Index::Tensor(index) => {
                 if !index.dtype().is_int() {
-                    return Err(Error::dtype_not_accepted("i", index.dtype(), "an integer dtype (for masks: masked_select)"));
+                    return Err(Error::dtype_not_accepted(
+                        "i",
+                        index.dtype(),
+                        "an integer dtype (for masks: masked_select)",
+                    ));
                 }
                 steps.push(Step::Pick { dim, index: index.clone() });
                 (dim, from) = (dim + index.rank(), from + 1);
