@@ -27,8 +27,8 @@ pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
 pub use tensor::{
-    ContractedDims, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes, Span, SplitSizes,
-    Tensor, TensorOptions, Unique, eval, read_many,
+    ContractedDims, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes, Span,
+    SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -38,6 +38,7 @@ pub use pollster::block_on;
 pub mod prelude {
     pub use crate::autograd::{BackwardOptions, grad, no_grad, set_grad_enabled};
     pub use crate::{
-        DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape, Tensor, eval,
+        DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape,
+        Tensor, eval,
     };
 }

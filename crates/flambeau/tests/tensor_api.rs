@@ -39,7 +39,8 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     fn get(&self, name: &str) -> Tensor {
-        let (shape, dtype, values) = self.reference.find(&format!("in.{name}")).expect("an input of that name");
+        let (shape, dtype, values) =
+            self.reference.find(&format!("in.{name}")).expect("an input of that name");
         let dtype = dtype_here(dtype);
         let floats: Vec<f32> = values.iter().map(|&value| value as f32).collect();
         Tensor::from_slice(&floats, shape, self.device).to_dtype(dtype)
@@ -104,7 +105,8 @@ impl Checker {
     }
 
     fn compare(&self, name: &str, got: &Tensor, device: &Device) {
-        let (shape, dtype, expected) = self.reference.find(name).unwrap_or_else(|| panic!("no reference for {name}"));
+        let (shape, dtype, expected) =
+            self.reference.find(name).unwrap_or_else(|| panic!("no reference for {name}"));
         assert_eq!(got.shape().dims(), shape, "shape of {name}");
         assert_eq!(got.dtype(), dtype_here(dtype), "dtype of {name}");
         println!("{name} on {device}");
@@ -165,9 +167,8 @@ fn joins() {
         Tensor::cat(&[x[0].clone()].into_iter().chain(rows).collect::<Vec<_>>(), 0)
     });
     check.case("stack", &["a", "b"], |x, _| Tensor::stack(x, 1));
-    check.case("cat_empty", &["u"], |x, i| {
-        Tensor::cat(&[Tensor::zeros([0], i.device), x[0].unsqueeze(0)], 0)
-    });
+    check
+        .case("cat_empty", &["u"], |x, i| Tensor::cat(&[Tensor::zeros([0], i.device), x[0].unsqueeze(0)], 0));
 }
 
 #[test]
@@ -310,6 +311,9 @@ fn every_case_is_checked() {
     let reference = Reference::open();
     let names = reference.file.names();
     for name in names.iter().filter_map(|name| name.strip_suffix(".out")) {
-        assert!(source.contains(&format!("\"{name}\"")), "{name} is in the reference file but not in the test");
+        assert!(
+            source.contains(&format!("\"{name}\"")),
+            "{name} is in the reference file but not in the test"
+        );
     }
 }

@@ -113,7 +113,8 @@ pub(super) fn contract(op: &'static str, a: Labelled, b: Labelled, kept: &[Label
     }
     let (batches, k) = (numel(&batch), numel(&summed));
     let a_matrix = a.arranged(&joined(&[&batch, &left, &summed]))?.try_reshape([batches, numel(&left), k])?;
-    let b_matrix = b.arranged(&joined(&[&batch, &summed, &right]))?.try_reshape([batches, k, numel(&right)])?;
+    let b_matrix =
+        b.arranged(&joined(&[&batch, &summed, &right]))?.try_reshape([batches, k, numel(&right)])?;
     let product = a_matrix.try_bmm(&b_matrix).map_err(|error| match error {
         Error::DType { message, .. } => Error::dtype(op, message),
         other => other,
@@ -214,7 +215,8 @@ fn label_sizes(equation: &str, operands: &[Labelled]) -> Result<HashMap<Label, u
         for (&label, &size) in operand.labels.iter().zip(operand.tensor.shape().iter()) {
             let known = sizes.entry(label).or_insert(size);
             if *known != size && *known != 1 && size != 1 {
-                let message = format!("{equation:?} gives one name to dimensions of sizes {known} and {size}");
+                let message =
+                    format!("{equation:?} gives one name to dimensions of sizes {known} and {size}");
                 return Err(Error::shape("einsum", message));
             }
             if *known == 1 {

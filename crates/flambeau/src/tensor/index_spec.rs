@@ -114,6 +114,11 @@ impl From<Ellipsis> for Index {
         Index::Ellipsis
     }
 }
+impl From<Tensor> for Index {
+    fn from(index: Tensor) -> Self {
+        Index::Tensor(index)
+    }
+}
 impl From<&Tensor> for Index {
     fn from(index: &Tensor) -> Self {
         Index::Tensor(index.clone())
@@ -242,7 +247,11 @@ fn steps(indexes: &[Index], shape: &Shape) -> Result<Vec<Step>> {
             Index::Ellipsis => (dim, from) = (dim + shape.rank() - used, from + shape.rank() - used),
             Index::Tensor(index) => {
                 if !index.dtype().is_int() {
-                    return Err(Error::dtype_not_accepted("i", index.dtype(), "an integer dtype (for masks: masked_select)"));
+                    return Err(Error::dtype_not_accepted(
+                        "i",
+                        index.dtype(),
+                        "an integer dtype (for masks: masked_select)",
+                    ));
                 }
                 steps.push(Step::Pick { dim, index: index.clone() });
                 (dim, from) = (dim + index.rank(), from + 1);

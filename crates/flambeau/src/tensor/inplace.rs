@@ -11,7 +11,11 @@ use crate::op::elementwise::Operand;
 impl Tensor {
     /// Gives this handle another value; shape and dtype stay. Without recording, its place in the graph stays too.
     #[track_caller]
-    pub(super) fn rebind(&mut self, op: &'static str, new: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<()> {
+    pub(super) fn rebind(
+        &mut self,
+        op: &'static str,
+        new: impl FnOnce(&Tensor) -> Result<Tensor>,
+    ) -> Result<()> {
         if is_grad_enabled() && matches!(self.edge, Some(Edge::Leaf(_))) {
             return Err(Error::Autograd(format!(
                 "{op}: a leaf that requires a gradient cannot be changed in place; do it under no_grad"

@@ -94,7 +94,8 @@ impl Tensor {
             PadMode::Constant(_) | PadMode::Replicate => 0,
         };
         if before > room || after > room {
-            let message = format!("{before} and {after} elements cannot come from dimension {dim} of {}", self.shape());
+            let message =
+                format!("{before} and {after} elements cannot come from dimension {dim} of {}", self.shape());
             return Err(Error::shape("pad", message));
         }
         let repeated = |index: usize, count: usize| {

@@ -66,7 +66,8 @@ impl Tensor {
                 flat.try_reshape(std::iter::repeat_n(1, self.rank()).collect::<Shape>())
             }
             Dims::Some(dims) if dims.len() > 1 => {
-                let message = format!("a position is along one dimension, or all with `..`; {dims:?} were given");
+                let message =
+                    format!("a position is along one dimension, or all with `..`; {dims:?} were given");
                 Err(Error::argument(kind.name(), message))
             }
             one => numbers.reduce_keepdim(kind, one),

@@ -46,9 +46,10 @@ impl Sizes {
             (-1, Some(missing)) if d >= missing => Some(from[d - missing]),
             (size, _) => usize::try_from(size).ok(),
         });
-        sizes.collect::<Option<SmallVec<[usize; 6]>>>().map(Shape::from_iter).ok_or_else(|| {
-            Error::shape(op, format!("sizes {:?} do not fit shape {from}", self.0.as_slice()))
-        })
+        sizes
+            .collect::<Option<SmallVec<[usize; 6]>>>()
+            .map(Shape::from_iter)
+            .ok_or_else(|| Error::shape(op, format!("sizes {:?} do not fit shape {from}", self.0.as_slice())))
     }
 }
 
