@@ -39,6 +39,11 @@ impl Device {
         CPU.get_or_init(|| Device::new(Backend::Cpu(Cpu::default()))).clone()
     }
 
+    /// A CPU apart from the others, for graphs that only the interpreter looks at: nothing else evaluates them.
+    pub(crate) fn for_interpreter() -> Device {
+        Device::new(Backend::Cpu(Cpu::default()))
+    }
+
     /// The best device of this machine: a real GPU, else the CPU. `FLAMBEAU_DEVICE` overrides: `cpu`, `gpu` (the
     /// best real GPU), `gpu:1` (by index, as [`enumerate_adapters`](crate::enumerate_adapters) counts), `software`
     /// (a software adapter such as llvmpipe).
@@ -115,6 +120,16 @@ impl Device {
             Backend::Cpu(_) => Ok(()),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.clear_fault(self.runs()),
+        }
+    }
+
+    /// The WGSL of every shader compiled so far, for tests that validate it; none on the CPU.
+    #[doc(hidden)]
+    pub fn shader_sources(&self) -> Vec<String> {
+        match &self.0.backend {
+            Backend::Cpu(_) => Vec::new(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().shader_sources(),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod optim;
 mod plan;
 pub mod reference;
 mod rng;
+pub mod selftest;
 mod shape;
 mod tensor;
 

@@ -65,6 +65,11 @@ struct Compiled {
 }
 
 impl Runtime {
+    /// The WGSL of every pipeline in the cache.
+    pub fn shader_sources(&self) -> Vec<String> {
+        lock(&self.pipelines.by_source).keys().cloned().collect()
+    }
+
     /// The pipeline for the function `entry` of the WGSL `source`.
     ///
     /// A `trusted` kernel is compiled natively without bounds checks, loop bounding, division checks and

@@ -1,0 +1,71 @@
+//! Which primitives there are, and which a graph is made of.
+
+use crate::op::elementwise;
+use crate::op::{Op, ReduceKind, StructuredOp, View};
+use crate::tensor::Tensor;
+use crate::tensor::node::{Node, State, Value};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+/// The names of every primitive the library has: what the suite must run.
+///
+/// ```
+/// assert!(flambeau::selftest::primitives().contains("matmul"));
+/// ```
+pub fn primitives() -> BTreeSet<&'static str> {
+    let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
+    let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod"];
+    let others = ["constant", "iota", "random_bits", "cast", "gather"];
+    elementwise::table()
+        .map(|op| op.name)
+        .chain(ReduceKind::ALL.map(ReduceKind::name))
+        .chain(views)
+        .chain(structured)
+        .chain(others)
+        .collect()
+}
+
+/// Is the op in the list above? A new variant does not compile until it is named here, and then there.
+pub(super) fn is_listed(op: &Op) -> bool {
+    match op {
+        Op::Map(_)
+        | Op::Reduce(_)
+        | Op::Constant
+        | Op::Iota { .. }
+        | Op::Bits
+        | Op::Cast
+        | Op::Gather { .. } => true,
+        Op::View(
+            View::Reshape
+            | View::Permute(_)
+            | View::Expand
+            | View::Slice { .. }
+            | View::Embed { .. }
+            | View::Window { .. },
+        ) => true,
+        Op::Structured(
+            StructuredOp::MatMul(_)
+            | StructuredOp::Scatter(_)
+            | StructuredOp::ArgSort(_)
+            | StructuredOp::Scan(_),
+        ) => true,
+        // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
+        Op::Healthy | Op::Unsaved => false,
+    }
+}
+
+/// Adds the names of the unevaluated ops a tensor is made of.
+pub(super) fn collect(tensor: &Tensor, names: &mut BTreeSet<&'static str>) {
+    let mut seen: HashSet<*const Node> = HashSet::new();
+    let mut stack: Vec<Value> = vec![tensor.value().clone()];
+    while let Some(value) = stack.pop() {
+        if seen.insert(Arc::as_ptr(&value.node))
+            && let State::Pending { op, inputs, .. } = &*value.node.state()
+        {
+            if is_listed(op) {
+                names.insert(op.name());
+            }
+            stack.extend(inputs.iter().cloned());
+        }
+    }
+}
