@@ -119,12 +119,12 @@ fn writing_rebinds_one_handle() {
     for device in devices() {
         let before = Tensor::zeros([2, 3], &device);
         let mut x = before.clone();
-        x.i_assign((.., Index::step(.., 2)), &Tensor::new([[1], [2]], &device));
+        x.i_assign((.., Index::step(.., 2)), Tensor::new([[1], [2]], &device));
         assert_values(&x, &[1.0, 0.0, 1.0, 2.0, 0.0, 2.0]);
         x.i_assign((NewAxis, -1, 1), -3);
         assert_values(&x, &[1.0, 0.0, 1.0, 2.0, -3.0, 2.0]);
         assert_values(&before, &[0.0; 6]);
-        assert!(refusal(x.try_i_assign(0, &Tensor::zeros([2], &device))).contains("[2] and [3]"));
+        assert!(refusal(x.try_i_assign(0, Tensor::zeros([2], &device))).contains("[2] and [3]"));
         let mut leaf = before.requires_grad();
         assert!(refusal(leaf.try_i_assign(0, 1.0)).contains("no_grad"));
         no_grad(|| leaf.i_assign(0, 1.0));

@@ -3,7 +3,7 @@
 use super::{Tensor, TensorOptions, twins};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, expect};
 use crate::op::elementwise::{Elementwise, NORMAL, UNIFORM, apply};
 use crate::op::{Meta, Op};
 use crate::rng::Generator;
@@ -12,7 +12,12 @@ use crate::shape::Shape;
 impl Tensor {
     /// Random bits (U32), as many words of the generator's stream as there are elements.
     #[track_caller]
-    pub(crate) fn bits(shape: Shape, generator: &Generator, device: &Device) -> Result<Tensor> {
+    pub(crate) fn bits(shape: impl Into<Shape>, generator: &Generator, device: &Device) -> Tensor {
+        expect(Tensor::try_bits(shape.into(), generator, device))
+    }
+
+    #[track_caller]
+    fn try_bits(shape: Shape, generator: &Generator, device: &Device) -> Result<Tensor> {
         let (key, counter) = generator.reserve(shape.numel() as u64);
         let data = [key[0], key[1], counter[0], counter[1]].map(Scalar::from);
         Tensor::source(Op::Bits, Meta::new(shape, DType::U32), device, &data)
@@ -30,7 +35,7 @@ impl Tensor {
         if !dtype.is_float() {
             return Err(Error::dtype_not_accepted(op, dtype, "a float dtype"));
         }
-        let bits = Tensor::bits(shape, generator, &options.device)?;
+        let bits = Tensor::try_bits(shape, generator, &options.device)?;
         apply(from_bits, &[&bits])?.try_to_dtype(dtype)
     }
 
@@ -102,7 +107,7 @@ impl Tensor {
                 return Err(Error::argument("randint", message));
             }
             let options = options.into();
-            let bits = Tensor::bits(shape.into(), generator, &options.device)?;
+            let bits = Tensor::try_bits(shape.into(), generator, &options.device)?;
             let steps = bits.try_remainder(high - low)?.try_to_dtype(DType::I32)?;
             steps.try_add(low)?.try_to_dtype(options.dtype_or(DType::I32))
         }
@@ -118,7 +123,7 @@ impl Tensor {
             if !self.dtype().is_float() {
                 return Err(Error::dtype_not_accepted("bernoulli", self.dtype(), "probabilities of a float dtype"));
             }
-            let uniform = apply(&UNIFORM, &[&Tensor::bits(self.shape().clone(), generator, self.device())?])?;
+            let uniform = apply(&UNIFORM, &[&Tensor::try_bits(self.shape().clone(), generator, self.device())?])?;
             self.try_gt(&uniform)?.try_to_dtype(self.dtype())
         }
 
@@ -134,7 +139,7 @@ impl Tensor {
             if !(0.0..=1.0).contains(&p) {
                 return Err(Error::argument("bernoulli_p", format!("probability {p} is outside 0..=1")));
             }
-            let bits = Tensor::bits(self.shape().clone(), generator, self.device())?;
+            let bits = Tensor::try_bits(self.shape().clone(), generator, self.device())?;
             let uniform = apply(&UNIFORM, &[&bits])?;
             uniform.full_like(p).try_gt(&uniform)?.try_to_dtype(self.dtype())
         }
@@ -148,7 +153,7 @@ impl Tensor {
         /// ```
         randperm / try_randperm(n: usize, generator: &Generator, options: impl Into<TensorOptions>) -> Tensor {
             let options = options.into();
-            let order = Tensor::bits(Shape::from(n), generator, &options.device)?.try_argsort(0, false)?;
+            let order = Tensor::try_bits(Shape::from(n), generator, &options.device)?.try_argsort(0, false)?;
             order.try_to_dtype(options.dtype_or(DType::I32))
         }
     }
