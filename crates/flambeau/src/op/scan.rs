@@ -71,11 +71,11 @@ impl Scan {
         let expand = |x: &Tensor| x.try_unsqueeze(dim as isize)?.try_expand(&square);
         let (i, k) = (x.iota_of(&square, dim), x.iota_of(&square, dim + 1));
         let all = expand(x)?;
-        let others = i.try_eq(&k)?.try_where_cond(&all.ones_like(), &all)?;
+        let others = i.try_eq(&k)?.try_where_cond(all.ones_like(), &all)?;
         let products = others.scanned(dim + 1, self.kind, self.reverse)?;
         let absent = if self.reverse { k.try_gt(&i)? } else { i.try_gt(&k)? };
         let terms = expand(g)?.try_mul(&products)?;
-        absent.try_where_cond(&terms.zeros_like(), &terms)?.try_sum(dim as isize + 1)
+        absent.try_where_cond(terms.zeros_like(), &terms)?.try_sum(dim as isize + 1)
     }
 }
 
