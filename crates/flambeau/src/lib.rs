@@ -29,8 +29,8 @@ pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
 pub use tensor::{
-    ContractedDims, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes, Span,
-    SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+    ContractedDims, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes,
+    Span, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]
