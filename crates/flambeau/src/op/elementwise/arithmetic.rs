@@ -128,8 +128,8 @@ elementwise! {
         int: Integer::modulo(x, y),
         wgsl: "fl_remainder({x}, {y})",
         wgsl_int: "fl_remainder_i32({x}, {y})",
-        wgsl_uint: "({x} % {y})",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL, REMAINDER_WGSL],
+        wgsl_uint: "({x} % max({y}, 1u))",
+        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL, REMAINDER_WGSL],
         saves: [x, y],
         vjp(g, out): [g.clone(), -(g * x.floor_divide(y))],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -143,8 +143,9 @@ elementwise! {
         cpu: x % y,
         int: Integer::rest(x, y),
         wgsl: "fl_fmod({x}, {y})",
-        wgsl_int: "({x} % {y})",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL],
+        wgsl_int: "({x} % fl_divisor({x}, {y}))",
+        wgsl_uint: "({x} % max({y}, 1u))",
+        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL],
         saves: [x, y],
         vjp(g, out): [g.clone(), -(g * (x / y).trunc())],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -159,8 +160,8 @@ elementwise! {
         int: Integer::floor_divide(x, y),
         wgsl: "fl_floor_divide({x}, {y})",
         wgsl_int: "fl_floor_divide_i32({x}, {y})",
-        wgsl_uint: "({x} / {y})",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL, FLOOR_DIVIDE_WGSL],
+        wgsl_uint: "({x} / max({y}, 1u))",
+        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL, FLOOR_DIVIDE_WGSL],
         saves: [],
         vjp(g, out): [g.zeros_like(), g.zeros_like()],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -247,13 +248,21 @@ fn fl_fmod(x: f32, y: f32) -> f32 {
 }
 ";
 
+/// Kernels are compiled without the driver's division checks: by zero, and of the smallest integer by −1, integers
+/// are divided by 1 instead.
+const DIVISOR_WGSL: &str = "
+fn fl_divisor(x: i32, y: i32) -> i32 {
+    return select(y, 1, y == 0 || (y == -1 && x == -2147483648));
+}
+";
+
 const REMAINDER_WGSL: &str = "
 fn fl_remainder(x: f32, y: f32) -> f32 {
     let rest = fl_fmod(x, y);
     return select(rest, rest + y, rest != 0.0 && ((rest < 0.0) != (y < 0.0)));
 }
 fn fl_remainder_i32(x: i32, y: i32) -> i32 {
-    let rest = x % y;
+    let rest = x % fl_divisor(x, y);
     return select(rest, rest + y, rest != 0 && ((rest < 0) != (y < 0)));
 }
 ";
@@ -266,8 +275,9 @@ fn fl_floor_divide(x: f32, y: f32) -> f32 {
     return round((x - rest) / y) - select(0.0, 1.0, below);
 }
 fn fl_floor_divide_i32(x: i32, y: i32) -> i32 {
-    let rest = x % y;
-    return x / y - select(0, 1, rest != 0 && ((rest < 0) != (y < 0)));
+    let divisor = fl_divisor(x, y);
+    let rest = x % divisor;
+    return x / divisor - select(0, 1, rest != 0 && ((rest < 0) != (y < 0)));
 }
 ";
 
