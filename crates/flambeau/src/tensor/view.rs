@@ -79,8 +79,8 @@ impl Tensor {
         /// `length` elements along a dimension, from `start` on. The start may change from call to call at no cost.
         narrow / try_narrow(&self, dim: isize, start: usize, length: usize) -> Tensor {
             let dim = self.shape().dim("narrow", dim)?;
-            if start + length > self.shape()[dim] {
-                let message = format!("{start}..{} is outside dimension {dim} of {}", start + length, self.shape());
+            if start.checked_add(length).is_none_or(|end| end > self.shape()[dim]) {
+                let message = format!("{length} elements from {start} on are outside dimension {dim} of {}", self.shape());
                 return Err(Error::shape("narrow", message));
             }
             self.slice_strided(dim, start as i64, 1, length)
@@ -113,9 +113,6 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn slice_strided(&self, dim: usize, start: i64, step: isize, length: usize) -> Result<Tensor> {
         let shape = self.shape().with(dim, length);
-        if length == 0 {
-            return Ok(self.full_of(&shape, 0));
-        }
         self.viewed(View::Slice { dim, step }, shape, &[Scalar::Int(start)])
     }
 
