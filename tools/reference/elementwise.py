@@ -128,8 +128,9 @@ def collect():
 
     def put(name, kind, columns):
         for index, column in enumerate(columns):
-            # Adding turns autograd's symbolic zeros into stored ones.
-            tensors[f"{name}/{kind}{index}"] = torch.zeros(column.shape, dtype=column.dtype) + column.detach()
+            # Autograd's symbolic zeros have no storage.
+            zeros = column._is_zerotensor()
+            tensors[f"{name}/{kind}{index}"] = torch.zeros(column.shape, dtype=column.dtype) if zeros else column.detach()
 
     for name, (function, samples) in FLOATS.items():
         inputs, out, first, second = derivatives(function, samples)

@@ -1,6 +1,6 @@
 //! The engine of a device: turns a demand for values into a run of a cached plan.
 
-use crate::backend::{Backend, Buffer, ReadRequest, Run};
+use crate::backend::{Buffer, ReadRequest, Run};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};

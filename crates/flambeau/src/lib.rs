@@ -27,7 +27,10 @@ pub use error::{Error, Result};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
-pub use tensor::{IntoTensorData, Tensor, TensorOptions, Unique, eval, read_many};
+pub use tensor::{
+    ContractedDims, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes, Span,
+    SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+};
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use pollster::block_on;
@@ -35,5 +38,8 @@ pub use pollster::block_on;
 /// What most programs use.
 pub mod prelude {
     pub use crate::autograd::{BackwardOptions, grad, no_grad, set_grad_enabled};
-    pub use crate::{DType, Device, Dims, Error, Generator, Result, Scalar, Shape, Tensor, eval};
+    pub use crate::{
+        DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape,
+        Tensor, eval,
+    };
 }

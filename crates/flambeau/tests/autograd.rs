@@ -269,7 +269,7 @@ fn gradients_of_intermediates_and_unused_inputs() {
         // An output that is itself asked for has the gradient it was given.
         let z = &x * 2.0;
         let given = Some(Tensor::new([3.0, 4.0], &device));
-        let found = grad_with(std::slice::from_ref(&z), &[given], &[z.clone()], RETAIN).unwrap();
+        let found = grad_with(std::slice::from_ref(&z), &[given], std::slice::from_ref(&z), RETAIN).unwrap();
         assert_values(found[0].as_ref().unwrap(), &[3.0, 4.0]);
     }
 }
@@ -382,7 +382,7 @@ fn checkpoints_have_the_same_gradients() {
             weight.zero_grad();
             let y = match checkpointed {
                 true => checkpoint(region.clone(), &[&x]).unwrap(),
-                false => region(&[x.clone()]).unwrap(),
+                false => region(std::slice::from_ref(&x)).unwrap(),
             };
             assert!(y.is_tracked());
             (&y * &y).mean(..).backward().unwrap();
@@ -479,7 +479,7 @@ fn gradcheck_finds_what_is_wrong() {
     assert!(error.contains("input 0") && error.contains("numeric"), "{error}");
     let single = Tensor::new([1.0], &Device::cpu());
     assert!(
-        message(gradcheck_blocking(|x| x[0].exp(), &[single.clone()], Default::default()))
+        message(gradcheck_blocking(|x| x[0].exp(), std::slice::from_ref(&single), Default::default()))
             .contains("no input")
     );
     let error = message(gradcheck_blocking(|x| x[0].exp(), &[single.requires_grad()], Default::default()));
@@ -504,8 +504,8 @@ fn in_place_methods_rebind_the_handle() {
         let mut x = Tensor::new([1.0, 2.0], &device);
         let (before, view) = (x.clone(), x.narrow(0, 1, 1));
         x.add_(1.0);
-        x.mul_(&Tensor::new([2.0, 3.0], &device));
-        x.sub_(&Tensor::new([1.0], &device));
+        x.mul_(Tensor::new([2.0, 3.0], &device));
+        x.sub_(Tensor::new([1.0], &device));
         x.div_(2.0);
         assert_values(&x, &[1.5, 4.0]);
         assert_values(&before, &[1.0, 2.0]);
@@ -517,7 +517,7 @@ fn in_place_methods_rebind_the_handle() {
         assert_values(&x, &[3.0, 3.0]);
         x.zero_();
         assert_values(&x, &[0.0, 0.0]);
-        assert!(message(x.try_add_(&Tensor::ones([3, 2], &device))).contains("[3, 2]"));
+        assert!(message(x.try_add_(Tensor::ones([3, 2], &device))).contains("[3, 2]"));
         let mut whole = Tensor::new([1, 2], &device);
         assert!(message(whole.try_div_(2)).contains("i32 cannot hold"));
     }

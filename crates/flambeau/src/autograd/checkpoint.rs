@@ -50,7 +50,12 @@ where
     };
     let value = output.value().clone();
     let saves = Saves::inputs(u32::MAX);
-    let function =
-        Function::new("checkpoint", Rule::Checkpoint(Arc::new(region)), saves, inputs, &[value.clone()]);
+    let function = Function::new(
+        "checkpoint",
+        Rule::Checkpoint(Arc::new(region)),
+        saves,
+        inputs,
+        std::slice::from_ref(&value),
+    );
     Ok(Tensor::from_parts(value, Some(Edge::Function(function, 0))))
 }

@@ -11,6 +11,7 @@ use crate::op::{Grads, Meta, Op, Saves, Vjp};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use smallvec::SmallVec;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -56,22 +57,26 @@ impl Leaf {
     /// Adds to what earlier backward passes left.
     pub fn accumulate(&self, grad: Tensor) -> Result<()> {
         let mut slot = lock(&self.grad);
-        *slot = Some(match slot.take() {
+        let sum = match &*slot {
             Some(before) => before.try_add(&grad)?,
             None => grad,
-        });
+        };
+        *slot = Some(sum);
         Ok(())
     }
 }
+
+type CustomRule = dyn Fn(&Vjp) -> Result<Grads> + Send + Sync;
+type CheckpointRegion = dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync;
 
 /// How a function's gradients are found.
 pub(crate) enum Rule {
     /// The op table's rule.
     Op(Op, SmallVec<[Scalar; 4]>),
     /// A rule given by the user.
-    Custom(Arc<dyn Fn(&Vjp) -> Result<Grads> + Send + Sync>),
+    Custom(Arc<CustomRule>),
     /// Runs the region again, this time recording it, and goes on backwards through the recording.
-    Checkpoint(Arc<dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync>),
+    Checkpoint(Arc<CheckpointRegion>),
 }
 
 /// An input as its function remembers it.
@@ -89,6 +94,8 @@ pub(crate) struct Function {
     pub name: &'static str,
     pub rule: Rule,
     device: Device,
+    /// The line that applied the op.
+    line: &'static Location<'static>,
     pub outputs: SmallVec<[Meta; 1]>,
     inputs: Mutex<Vec<SavedInput>>,
     saved_outputs: Mutex<Vec<Value>>,
@@ -122,6 +129,7 @@ impl Function {
             name,
             rule,
             device: outputs[0].node.device.clone(),
+            line: outputs[0].node.location,
             outputs: outputs.iter().map(|value| value.meta().clone()).collect(),
             inputs: Mutex::new(saved_inputs),
             saved_outputs: Mutex::new(saved_outputs),
@@ -173,7 +181,10 @@ impl Function {
             rule(&v).map(Backward::Grads)
         };
         let result = match &self.rule {
-            Rule::Op(op, data) => vjp(data, &|v| op.vjp(v)),
+            Rule::Op(op, data) => {
+                let _line = mode::OnBehalfOf::enter(self.line);
+                vjp(data, &|v| op.vjp(v))
+            }
             Rule::Custom(rule) => vjp(&[], &**rule),
             Rule::Checkpoint(region) => {
                 let _recompute = mode::Region::enter();

@@ -199,6 +199,14 @@ pub fn gradcheck_blocking<T: Outputs>(
 }
 
 /// [`gradgradcheck`], blocking.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::autograd::gradgradcheck_blocking;
+/// let x = Tensor::from_slice(&[0.5f64, 2.0], [2], &Device::cpu()).requires_grad();
+/// gradgradcheck_blocking(|x| &x[0] * &x[0] * &x[0], &[x], Default::default())?;
+/// # Ok::<(), Error>(())
+/// ```
 #[cfg(not(target_arch = "wasm32"))]
 pub fn gradgradcheck_blocking<T: Outputs>(
     f: impl Fn(&[Tensor]) -> T,

@@ -19,5 +19,5 @@ pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
 #[cfg(not(target_arch = "wasm32"))]
 pub use gradcheck::{gradcheck_blocking, gradgradcheck_blocking};
 pub use hook::HookHandle;
-pub(crate) use mode::current_region;
 pub use mode::{GradModeGuard, is_grad_enabled, no_grad, no_grad_guard, set_grad_enabled};
+pub(crate) use mode::{current_line, current_region};

@@ -1,12 +1,14 @@
-//! Whether ops are recorded on this thread, and in which checkpoint region nodes are made.
+//! Whether ops are recorded on this thread, and in which checkpoint region and on whose behalf nodes are made.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(true) };
     static REGION: Cell<u32> = const { Cell::new(0) };
+    static LINE: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
 }
 static NEXT_REGION: AtomicU32 = AtomicU32::new(1);
 
@@ -79,5 +81,28 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         REGION.set(self.before);
+    }
+}
+
+/// The line on whose behalf nodes are made, when it is not the one that makes them.
+pub(crate) fn current_line() -> Option<&'static Location<'static>> {
+    LINE.get()
+}
+
+/// Until dropped, nodes carry the line of the op whose derivative they compute: a fault in them then names the
+/// user's line, not the rule's.
+pub(crate) struct OnBehalfOf {
+    before: Option<&'static Location<'static>>,
+}
+
+impl OnBehalfOf {
+    pub fn enter(line: &'static Location<'static>) -> OnBehalfOf {
+        OnBehalfOf { before: LINE.replace(Some(line)) }
+    }
+}
+
+impl Drop for OnBehalfOf {
+    fn drop(&mut self) {
+        LINE.set(self.before);
     }
 }

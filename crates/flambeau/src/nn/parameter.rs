@@ -186,6 +186,15 @@ impl Parameter {
     }
 
     /// Replaces the gradient, as clipping does; it must fit the parameter.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let w = flambeau::nn::Parameter::new(&Tensor::ones([2], &Device::cpu()));
+    /// (w.get() * 5.0).sum(..).backward()?;
+    /// w.set_grad(Some(&(w.grad().unwrap() * 0.5)))?;
+    /// assert_eq!(w.grad().unwrap().to_string(), "tensor([2.5000, 2.5000])");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
         if let Some(grad) = grad {
             self.slot().check("Parameter::set_grad", grad)?;
@@ -205,6 +214,13 @@ impl Parameter {
     }
 
     /// Freezes the parameter (`false`) or lets it learn again. Optimizers leave a frozen one alone.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let w = flambeau::nn::Parameter::new(&Tensor::ones([2], &Device::cpu()));
+    /// w.set_requires_grad(false);
+    /// assert!(!w.get().is_tracked());
+    /// ```
     pub fn set_requires_grad(&self, requires_grad: bool) {
         *lock(&self.0.requires_grad) = requires_grad;
     }

@@ -14,6 +14,20 @@ pub use sgd::{Sgd, SgdOptions};
 use crate::error::Result;
 
 /// What every optimizer can do.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::{nn::Parameter, optim::{Optimizer, Sgd}};
+/// let w = Parameter::new(&Tensor::new([4.0], &Device::cpu()));
+/// let mut optimizer: Box<dyn Optimizer> = Box::new(Sgd::new([w.clone()], 0.25));
+/// for _ in 0..2 {
+///     (w.get() * w.get()).sum(..).backward()?;
+///     optimizer.step()?;
+///     optimizer.zero_grad();
+/// }
+/// assert_eq!(w.value().to_string(), "tensor([1.])");
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Optimizer {
     /// Moves every parameter that has a gradient. When it fails, parameters and state are as they were.
     fn step(&mut self) -> Result<()>;

@@ -122,6 +122,29 @@ struct Scheduler<'a> {
     required: Vec<bool>,
     consumers: Vec<Vec<u32>>,
     outer: u32,
+    search: Search,
+}
+
+/// What the search for a cycle has seen: nodes and groups marked with the search's number.
+#[derive(Default)]
+struct Search {
+    number: u32,
+    nodes: Vec<u32>,
+    groups: Vec<u32>,
+}
+
+impl Search {
+    /// Forgets what earlier searches have seen.
+    fn start(&mut self, nodes: usize, groups: usize) {
+        self.number += 1;
+        self.nodes.resize(nodes, 0);
+        self.groups.resize(groups, 0);
+    }
+
+    /// Marks; false if it was marked before.
+    fn see(number: u32, marks: &mut [u32], index: u32) -> bool {
+        std::mem::replace(&mut marks[index as usize], number) != number
+    }
 }
 
 /// Groups the graph's nodes into kernels. `fuse` false gives every op a kernel of its own (debug mode).
@@ -142,7 +165,8 @@ pub(crate) fn schedule(graph: &Graph, fuse: bool) -> Schedule {
         paths,
     };
     let (uses, required) = (vec![Vec::new(); count], vec![false; count]);
-    let mut scheduler = Scheduler { graph, schedule, uses, required, consumers, outer };
+    let mut scheduler =
+        Scheduler { graph, schedule, uses, required, consumers, outer, search: Search::default() };
     for root in &graph.roots {
         scheduler.required[root.node as usize] = true;
     }
@@ -292,10 +316,10 @@ impl Scheduler<'_> {
     }
 
     /// Would storing the node from inside the kernel make the kernel wait for itself?
-    fn makes_cycle(&self, index: u32, group: u32) -> bool {
+    fn makes_cycle(&mut self, index: u32, group: u32) -> bool {
         let mut stack = vec![index];
-        let mut seen_nodes = BTreeSet::new();
-        let mut seen_groups = BTreeSet::new();
+        self.search.start(self.graph.nodes.len(), self.schedule.groups.len());
+        let mut seen = 0;
         while let Some(node) = stack.pop() {
             for &consumer in &self.consumers[node as usize] {
                 let role = self.schedule.roles[consumer as usize];
@@ -306,14 +330,15 @@ impl Scheduler<'_> {
                     }
                     continue;
                 }
-                if !seen_nodes.insert(consumer) {
+                if !Search::see(self.search.number, &mut self.search.nodes, consumer) {
                     continue;
                 }
-                if seen_nodes.len() > MAX_SEARCH {
+                seen += 1;
+                if seen > MAX_SEARCH {
                     return true;
                 }
                 if let Role::Member { group: other, .. } = role
-                    && seen_groups.insert(other)
+                    && Search::see(self.search.number, &mut self.search.groups, other)
                 {
                     stack.extend(self.schedule.groups[other as usize].outputs.iter().map(|&(node, _)| node));
                 }

@@ -1,28 +1,35 @@
-//! Making tensors: from data, filled, counted, random.
+//! Making tensors from data, and tensors filled with one number.
 
 use super::Tensor;
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, expect};
-use crate::op::elementwise::{NORMAL, UNIFORM, apply};
 use crate::op::{Meta, Op};
-use crate::rng::Generator;
 use crate::shape::Shape;
 
-/// Dtype and device of a new tensor: `&device` for F32, or `(dtype, &device)`.
+/// Dtype and device of a new tensor: `(dtype, &device)`, or `&device` for the dtype PyTorch would give: that of the
+/// numbers where numbers are given (`full`, `arange`), I32 for `randint`, else F32.
+#[derive(Debug, Clone)]
 pub struct TensorOptions {
-    dtype: DType,
-    device: Device,
+    pub(super) dtype: Option<DType>,
+    pub(super) device: Device,
+}
+
+impl TensorOptions {
+    /// The dtype asked for, or this one.
+    pub(super) fn dtype_or(&self, default: DType) -> DType {
+        self.dtype.unwrap_or(default)
+    }
 }
 
 impl From<&Device> for TensorOptions {
     fn from(device: &Device) -> Self {
-        TensorOptions { dtype: DType::F32, device: device.clone() }
+        TensorOptions { dtype: None, device: device.clone() }
     }
 }
 impl From<(DType, &Device)> for TensorOptions {
     fn from((dtype, device): (DType, &Device)) -> Self {
-        TensorOptions { dtype, device: device.clone() }
+        TensorOptions { dtype: Some(dtype), device: device.clone() }
     }
 }
 
@@ -149,27 +156,88 @@ impl Tensor {
         expect(Tensor::source(Op::Constant, Meta::new(shape, dtype), device, &[value]))
     }
 
-    /// A tensor filled with a number.
+    /// A tensor of a given shape that takes over a vector's values, in row-major order.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::from_vec(vec![1, 2, 3, 4], [2, 2], &Device::cpu());
+    /// assert_eq!(x.to_string(), "tensor([[1, 2],\n        [3, 4]], dtype=i32)");
+    /// ```
+    #[track_caller]
+    pub fn from_vec<T: Element>(values: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        expect(Tensor::try_from_vec(values, shape, device))
+    }
+
+    /// [`from_vec`](Tensor::from_vec), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_from_vec<T: Element>(
+        values: Vec<T>,
+        shape: impl Into<Shape>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        Tensor::try_from_slice(&values, shape, device)
+    }
+
+    /// A tensor without dimensions that holds one number. It is data of the graph, not memory: another number next
+    /// time makes no new plan.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// assert_eq!(Tensor::scalar(2.5, &Device::cpu()).to_string(), "tensor(2.5000)");
+    /// ```
+    #[track_caller]
+    pub fn scalar(value: impl Into<Scalar>, options: impl Into<TensorOptions>) -> Tensor {
+        Tensor::full((), value, options)
+    }
+
+    /// A tensor filled with a number; without a dtype in the options, the number's kind gives it.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// assert_eq!(Tensor::full([2], 7, &Device::cpu()).to_string(), "tensor([7, 7], dtype=i32)");
+    /// assert_eq!(Tensor::full([2], 0.5, &Device::cpu()).to_string(), "tensor([0.5000, 0.5000])");
+    /// ```
     #[track_caller]
     pub fn full(
         shape: impl Into<Shape>,
         value: impl Into<Scalar>,
         options: impl Into<TensorOptions>,
     ) -> Tensor {
-        let TensorOptions { dtype, device } = options.into();
-        Tensor::constant(value.into(), shape, dtype, &device)
+        expect(Tensor::try_full(shape, value, options))
+    }
+
+    /// [`full`](Tensor::full), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_full(
+        shape: impl Into<Shape>,
+        value: impl Into<Scalar>,
+        options: impl Into<TensorOptions>,
+    ) -> Result<Tensor> {
+        let (options, value) = (options.into(), value.into());
+        let meta = Meta::new(shape, options.dtype_or(value.default_dtype()));
+        Tensor::source(Op::Constant, meta, &options.device, &[value])
     }
 
     /// Zeros.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// assert_eq!(Tensor::zeros([2], &Device::cpu()).to_string(), "tensor([0., 0.])");
+    /// ```
     #[track_caller]
     pub fn zeros(shape: impl Into<Shape>, options: impl Into<TensorOptions>) -> Tensor {
-        Tensor::full(shape, 0, options)
+        Tensor::full(shape, 0.0, options)
     }
 
     /// Ones.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// assert_eq!(Tensor::ones([2], (DType::Bool, &Device::cpu())).to_string(), "tensor([True, True])");
+    /// ```
     #[track_caller]
     pub fn ones(shape: impl Into<Shape>, options: impl Into<TensorOptions>) -> Tensor {
-        Tensor::full(shape, 1, options)
+        Tensor::full(shape, 1.0, options)
     }
 
     /// Zeros with this tensor's shape, dtype and device.
@@ -200,47 +268,5 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn iota_of(&self, shape: &Shape, dim: usize) -> Tensor {
         expect(Tensor::source(Op::Iota { dim }, Meta::new(shape, DType::I32), self.device(), &[]))
-    }
-
-    /// Random bits (U32).
-    #[track_caller]
-    pub(crate) fn bits(shape: impl Into<Shape>, generator: &Generator, device: &Device) -> Tensor {
-        let shape = shape.into();
-        let (key, counter) = generator.reserve(shape.numel() as u64);
-        let data = [key[0], key[1], counter[0], counter[1]].map(Scalar::from);
-        expect(Tensor::source(Op::Bits, Meta::new(shape, DType::U32), device, &data))
-    }
-
-    /// Uniform random numbers in [0, 1). The same generator state gives the same bits on every device.
-    ///
-    /// ```
-    /// # use flambeau::prelude::*;
-    /// let x = Tensor::rand([2, 3], &Generator::new(1), &Device::cpu());
-    /// assert_eq!(x.shape().dims(), [2, 3]);
-    /// ```
-    #[track_caller]
-    pub fn rand(shape: impl Into<Shape>, generator: &Generator, options: impl Into<TensorOptions>) -> Tensor {
-        Tensor::random(&UNIFORM, shape.into(), generator, options.into())
-    }
-
-    /// Standard normal random numbers. The same generator state gives the same numbers on every device, within 4 ulp.
-    #[track_caller]
-    pub fn randn(
-        shape: impl Into<Shape>,
-        generator: &Generator,
-        options: impl Into<TensorOptions>,
-    ) -> Tensor {
-        Tensor::random(&NORMAL, shape.into(), generator, options.into())
-    }
-
-    #[track_caller]
-    fn random(
-        op: &'static crate::op::Elementwise,
-        shape: Shape,
-        generator: &Generator,
-        options: TensorOptions,
-    ) -> Tensor {
-        let bits = Tensor::bits(shape, generator, &options.device);
-        expect(apply(op, &[&bits]).and_then(|values| values.try_to_dtype(options.dtype)))
     }
 }

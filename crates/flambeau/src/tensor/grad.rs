@@ -31,16 +31,34 @@ impl Tensor {
     }
 
     /// The same value without history.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// assert!(!x.detach().is_tracked());
+    /// ```
     pub fn detach(&self) -> Tensor {
         Tensor::from_parts(self.value.clone(), None)
     }
 
     /// Does a gradient flow into it?
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// assert!((&x * 2.0).is_tracked());
+    /// ```
     pub fn is_tracked(&self) -> bool {
         self.edge.is_some()
     }
 
     /// Is it a leaf: made by the user, not by a recorded op?
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// assert!(x.is_leaf() && !(&x * 2.0).is_leaf());
+    /// ```
     pub fn is_leaf(&self) -> bool {
         !matches!(self.edge, Some(Edge::Function(..)))
     }
@@ -77,11 +95,28 @@ impl Tensor {
 
     /// The gradient gathered so far: of a leaf that requires one, or of a result marked with
     /// [`retain_grad`](Tensor::retain_grad).
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// x.sum(..).backward()?;
+    /// assert_eq!(x.grad().unwrap().to_string(), "tensor([1., 1.])");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn grad(&self) -> Option<Tensor> {
         self.edge.as_ref()?.kept()?.grad()
     }
 
     /// Forgets the gradient.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// x.sum(..).backward()?;
+    /// x.zero_grad();
+    /// assert!(x.grad().is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn zero_grad(&self) {
         if let Some(leaf) = self.edge.as_ref().and_then(Edge::kept) {
             leaf.set_grad(None);
@@ -149,12 +184,30 @@ impl Tensor {
         })
     }
 
-    /// Adds the nodes that compute the gradient of every leaf this single-element tensor came from.
+    /// Adds the nodes that compute the gradient of every leaf this single-element tensor came from. Gradients add to
+    /// those of earlier passes. What the ops saved is let go of: a second pass through the same graph is an error
+    /// unless the first one retained it.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// (&x * &x).sum(..).backward()?;
+    /// assert_eq!(x.grad().unwrap().to_string(), "tensor([2., 4.])");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn backward(&self) -> Result<()> {
         self.backward_options(None, BackwardOptions::default())
     }
 
     /// [`backward`](Tensor::backward) from a tensor of any shape, given its gradient.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+    /// (&x * 3.0).backward_with(&Tensor::new([1.0, 10.0], &Device::cpu()))?;
+    /// assert_eq!(x.grad().unwrap().to_string(), "tensor([ 3., 30.])");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn backward_with(&self, grad: &Tensor) -> Result<()> {
         self.backward_options(Some(grad), BackwardOptions::default())
     }

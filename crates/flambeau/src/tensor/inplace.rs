@@ -11,7 +11,11 @@ use crate::op::elementwise::Operand;
 impl Tensor {
     /// Gives this handle another value; shape and dtype stay. Without recording, its place in the graph stays too.
     #[track_caller]
-    fn rebind(&mut self, op: &'static str, new: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<()> {
+    pub(super) fn rebind(
+        &mut self,
+        op: &'static str,
+        new: impl FnOnce(&Tensor) -> Result<Tensor>,
+    ) -> Result<()> {
         if is_grad_enabled() && matches!(self.edge, Some(Edge::Leaf(_))) {
             return Err(Error::Autograd(format!(
                 "{op}: a leaf that requires a gradient cannot be changed in place; do it under no_grad"
@@ -80,20 +84,62 @@ inplace! {
     add_ / try_add_ (x, other: impl Into<Operand>) { x.try_add(other) }
 
     /// `self = self − other`.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.sub_(1.0);
+    /// assert_eq!(x.to_string(), "tensor([0., 1.])");
+    /// ```
     sub_ / try_sub_ (x, other: impl Into<Operand>) { x.try_sub(other) }
 
     /// `self = self · other`.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.mul_(3.0);
+    /// assert_eq!(x.to_string(), "tensor([3., 6.])");
+    /// ```
     mul_ / try_mul_ (x, other: impl Into<Operand>) { x.try_mul(other) }
 
     /// `self = self / other`.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.div_(2.0);
+    /// assert_eq!(x.to_string(), "tensor([0.5000, 1.0000])");
+    /// ```
     div_ / try_div_ (x, other: impl Into<Operand>) { x.try_div(other) }
 
     /// One number everywhere.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.fill_(7);
+    /// assert_eq!(x.to_string(), "tensor([7., 7.])");
+    /// ```
     fill_ / try_fill_ (x, value: impl Into<Scalar>) { Ok(x.full_like(value)) }
 
     /// Zeros.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.zero_();
+    /// assert_eq!(x.to_string(), "tensor([0., 0.])");
+    /// ```
     zero_ / try_zero_ (x) { Ok(x.zeros_like()) }
 
     /// The values of another tensor, repeated to fill this one and converted to its dtype.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let mut x = Tensor::new([1.0, 2.0], &Device::cpu());
+    /// x.copy_(&Tensor::new([5], &Device::cpu()));
+    /// assert_eq!(x.to_string(), "tensor([5., 5.])");
+    /// ```
     copy_ / try_copy_ (x, source: &Tensor) { source.broadcast_as("copy_", x.shape())?.try_to_dtype(x.dtype()) }
 }

@@ -6,29 +6,44 @@
 
 mod create;
 mod display;
+mod einsum;
 mod grad;
+mod index_spec;
 mod indexing;
 mod inplace;
+mod join;
 mod linalg;
 mod math;
 pub(crate) mod node;
 mod operators;
+mod pad;
+mod random;
+mod ranges;
 pub(crate) mod read;
 mod reduce;
 mod scan;
+mod sizes;
+mod slicing;
+mod softmax;
 mod sort;
+mod statistics;
 mod view;
 
 pub use create::{IntoTensorData, TensorOptions};
+pub use index_spec::{Ellipsis, Index, IndexSpec, NewAxis, Span};
+pub use linalg::ContractedDims;
+pub use pad::PadMode;
 pub use read::read_many;
 pub(crate) use read::widen;
+pub use sizes::{Size, Sizes};
+pub use slicing::SplitSizes;
 pub use sort::Unique;
 
 use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::{Meta, Op};
+use crate::op::{Grads, Meta, Op, Saves, Vjp};
 use crate::shape::Shape;
 use node::{Node, State, Value};
 use smallvec::{SmallVec, smallvec};
@@ -38,7 +53,6 @@ use std::sync::Arc;
 /// An n-dimensional array on a device: a value already computed, or one the device knows how to compute.
 ///
 /// Values are immutable and handles are cheap to clone.
-#[derive(Debug)]
 pub struct Tensor {
     value: Value,
     edge: Option<Edge>,
@@ -56,12 +70,29 @@ impl Drop for Tensor {
     }
 }
 
-/// Makes the panicking twin of a `try_` method.
+impl std::fmt::Debug for Tensor {
+    /// Shape, dtype, device and state, without evaluating anything.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tensor(shape={}, dtype={}, device={}", self.shape(), self.dtype(), self.device())?;
+        match &*self.value.node.state() {
+            State::Pending { op, .. } => write!(f, ", pending {}", op.name())?,
+            State::Ready(_) => write!(f, ", ready")?,
+        }
+        if let Some(edge) = &self.edge {
+            write!(f, ", grad={edge:?}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Makes the panicking twin of a `try_` method or of a `try_` function that makes a tensor.
 macro_rules! twins {
-    ($(
+    () => {};
+    (
         $(#[$doc:meta])*
         $name:ident / $try_name:ident $([$($generics:tt)*])? (&$self:ident $(, $arg:ident : $type:ty)* $(,)?) -> $result:ty $body:block
-    )*) => { $(
+        $($rest:tt)*
+    ) => {
         $(#[$doc])*
         #[track_caller]
         pub fn $name $(<$($generics)*>)? (&$self $(, $arg: $type)*) -> $result {
@@ -71,7 +102,26 @@ macro_rules! twins {
         #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), or the error instead of a panic.")]
         #[track_caller]
         pub fn $try_name $(<$($generics)*>)? (&$self $(, $arg: $type)*) -> Result<$result> $body
-    )* };
+
+        twins! { $($rest)* }
+    };
+    (
+        $(#[$doc:meta])*
+        $name:ident / $try_name:ident $([$($generics:tt)*])? ($($arg:ident : $type:ty),* $(,)?) -> $result:ty $body:block
+        $($rest:tt)*
+    ) => {
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name $(<$($generics)*>)? ($($arg: $type),*) -> $result {
+            $crate::error::expect(Tensor::$try_name($($arg),*))
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), or the error instead of a panic.")]
+        #[track_caller]
+        pub fn $try_name $(<$($generics)*>)? ($($arg: $type),*) -> Result<$result> $body
+
+        twins! { $($rest)* }
+    };
 }
 pub(crate) use twins;
 
@@ -127,6 +177,26 @@ impl Tensor {
             Tensor::from_parts(value, edge)
         };
         Ok(values.into_iter().enumerate().map(tensor).collect())
+    }
+
+    /// A composite that brings a derivative rule of its own: `forward` is not recorded. The rule is written with
+    /// tensor ops, so that it has derivatives too.
+    #[track_caller]
+    pub(crate) fn with_rule(
+        name: &'static str,
+        saves: Saves,
+        inputs: &[&Tensor],
+        forward: impl FnOnce() -> Result<Tensor>,
+        rule: impl Fn(&Vjp) -> Result<Grads> + Send + Sync + 'static,
+    ) -> Result<Tensor> {
+        let output = crate::autograd::no_grad(forward)?;
+        let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
+        if !recorded || !output.dtype().is_float() {
+            return Ok(output);
+        }
+        let values = std::slice::from_ref(&output.value);
+        let function = Function::new(name, Rule::Custom(Arc::new(rule)), saves, inputs, values);
+        Ok(Tensor::from_parts(output.value.clone(), Some(Edge::Function(function, 0))))
     }
 
     /// A source: a node without inputs.

@@ -74,6 +74,7 @@ impl Node {
         state: State,
     ) -> Arc<Node> {
         let region = crate::autograd::current_region();
+        let location = crate::autograd::current_line().unwrap_or(location);
         let (handles, saved) = (AtomicUsize::new(0), AtomicU32::new(0));
         Arc::new(Node { device, outputs, region, location, state: Mutex::new(state), handles, saved })
     }

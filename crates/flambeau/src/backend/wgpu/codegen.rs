@@ -16,10 +16,6 @@ const ROW_THREADS: usize = 256;
 /// Reduced values from which a whole workgroup works on one result.
 const LONG_ROW: usize = 128;
 
-/// Is it a NaN? Compilers may assume there are none, but not about bits.
-const IS_NAN: &str =
-    "fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }\n";
-
 /// Reduced values per workgroup where a row is shared among several.
 const ROW_PART: usize = 4096;
 /// Results above which there are workgroups enough without sharing rows.
@@ -460,13 +456,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 
     fn map(&mut self, op: &'static Elementwise, args: &[usize], dtype: DType) -> String {
-        self.help(op.wgsl_helpers);
+        op.wgsl_helpers.iter().for_each(|helper| self.help(helper));
         let lane = self.kernel.insts[args[args.len() - 1]].dtype.lane();
-        let template = match lane {
-            Lane::F32 | Lane::F64 => op.wgsl,
-            Lane::Bool | Lane::U32 | Lane::I32 | Lane::I64 => op.wgsl_int,
-        };
-        let mut expression = template.to_string();
+        let mut expression = op.wgsl_of(lane).to_string();
         for (name, arg) in op.args.iter().zip(args) {
             expression = expression.replace(&format!("{{{name}}}"), &format!("v{arg}"));
         }
@@ -500,7 +492,7 @@ impl Fold {
     fn new(kind: ReduceKind, dtype: DType, position: usize, generator: &mut Generator) -> Fold {
         let is_float = dtype.is_float();
         if is_float && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
-            generator.help(IS_NAN);
+            generator.help(crate::op::elementwise::wgsl::IS_NAN);
         }
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
@@ -619,6 +611,8 @@ fn convert(value: &str, from: DType, to: DType) -> String {
         (Lane::Bool, Lane::F32) => format!("select(0.0, 1.0, {value})"),
         (Lane::Bool, Lane::U32) => format!("select(0u, 1u, {value})"),
         (Lane::Bool, Lane::I32) => format!("select(0i, 1i, {value})"),
+        // By its bits, because NaN is true and compilers may assume there are none.
+        (Lane::F32, Lane::Bool) => format!("((bitcast<u32>({value}) & 0x7fffffffu) != 0u)"),
         (_, Lane::Bool) => format!("({value} != {})", zero(from)),
         (a, b) if a == b => value.to_string(),
         (_, Lane::F32) => format!("f32({value})"),

@@ -2,7 +2,7 @@
 
 use super::block_fn;
 use super::entry::*;
-use super::wgsl::{EXP, LOG_PARTS, LOG1P_NEAR, ORDERED, SCALE, SPECIAL};
+use super::wgsl::{EXP, FLOAT, IS_NAN, LOG_PARTS, LOG1P_NEAR, ORDERED, SCALE};
 use crate::op::not_differentiable;
 
 elementwise! {
@@ -129,7 +129,7 @@ elementwise! {
         wgsl: "fl_remainder({x}, {y})",
         wgsl_int: "fl_remainder_i32({x}, {y})",
         wgsl_uint: "({x} % max({y}, 1u))",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL, REMAINDER_WGSL],
+        helpers: [FLOAT, SCALE, FMOD_WGSL, REST_WGSL, REMAINDER_WGSL],
         saves: [x, y],
         vjp(g, out): [g.clone(), -(g * x.floor_divide(y))],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -143,9 +143,9 @@ elementwise! {
         cpu: x % y,
         int: Integer::rest(x, y),
         wgsl: "fl_fmod({x}, {y})",
-        wgsl_int: "({x} % fl_divisor({x}, {y}))",
+        wgsl_int: "fl_rest_i32({x}, {y})",
         wgsl_uint: "({x} % max({y}, 1u))",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL],
+        helpers: [FLOAT, SCALE, FMOD_WGSL, REST_WGSL],
         saves: [x, y],
         vjp(g, out): [g.clone(), -(g * (x / y).trunc())],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -161,7 +161,7 @@ elementwise! {
         wgsl: "fl_floor_divide({x}, {y})",
         wgsl_int: "fl_floor_divide_i32({x}, {y})",
         wgsl_uint: "({x} / max({y}, 1u))",
-        helpers: [SPECIAL, SCALE, FMOD_WGSL, DIVISOR_WGSL, FLOOR_DIVIDE_WGSL],
+        helpers: [FLOAT, SCALE, FMOD_WGSL, REST_WGSL, FLOOR_DIVIDE_WGSL],
         saves: [],
         vjp(g, out): [g.zeros_like(), g.zeros_like()],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -172,7 +172,7 @@ elementwise! {
     HYPOT = hypot / try_hypot (x, y): Float {
         cpu: x.hypot(y),
         wgsl: "fl_hypot({x}, {y})",
-        helpers: [SPECIAL, HYPOT_WGSL],
+        helpers: [FLOAT, HYPOT_WGSL],
         saves: [x, y, out],
         vjp(g, out): [g * x / out, g * y / out],
         domain: [(0.2, 2.0), (0.2, 2.0)],
@@ -203,7 +203,7 @@ pub(crate) static POW: Elementwise = Elementwise {
     wgsl_int: "fl_pow_i32({x}, {y})",
     wgsl_uint: "fl_pow_u32({x}, {y})",
     wgsl_bool: "fl_pow_u32({x}, {y})",
-    wgsl_helpers: &[SPECIAL, ORDERED, SCALE, EXP, LOG1P_NEAR, LOG_PARTS, POW_WGSL],
+    wgsl_helpers: &[ORDERED, FLOAT, LOG1P_NEAR, LOG_PARTS, SCALE, IS_NAN, EXP, POW_WGSL],
     saves: Saves { inputs: 0b11, outputs: true },
     vjp: |v| {
         let (g, x, y) = (v.grad(), v.input(0), v.input(1));
@@ -248,12 +248,9 @@ fn fl_fmod(x: f32, y: f32) -> f32 {
 }
 ";
 
-/// Kernels are compiled without the driver's division checks: by zero, and of the smallest integer by −1, integers
-/// are divided by 1 instead.
-const DIVISOR_WGSL: &str = "
-fn fl_divisor(x: i32, y: i32) -> i32 {
-    return select(y, 1, y == 0 || (y == -1 && x == -2147483648));
-}
+/// Without the divisors that the hardware may not like: 0 and −1 leave nothing.
+const REST_WGSL: &str = "
+fn fl_rest_i32(x: i32, y: i32) -> i32 { return x % select(y, 1, y == 0 || y == -1); }
 ";
 
 const REMAINDER_WGSL: &str = "
@@ -262,7 +259,7 @@ fn fl_remainder(x: f32, y: f32) -> f32 {
     return select(rest, rest + y, rest != 0.0 && ((rest < 0.0) != (y < 0.0)));
 }
 fn fl_remainder_i32(x: i32, y: i32) -> i32 {
-    let rest = x % fl_divisor(x, y);
+    let rest = fl_rest_i32(x, y);
     return select(rest, rest + y, rest != 0 && ((rest < 0) != (y < 0)));
 }
 ";
@@ -275,9 +272,9 @@ fn fl_floor_divide(x: f32, y: f32) -> f32 {
     return round((x - rest) / y) - select(0.0, 1.0, below);
 }
 fn fl_floor_divide_i32(x: i32, y: i32) -> i32 {
-    let divisor = fl_divisor(x, y);
-    let rest = x % divisor;
-    return x / divisor - select(0, 1, rest != 0 && ((rest < 0) != (y < 0)));
+    let rest = fl_rest_i32(x, y);
+    if (y == -1) { return ~x + 1; }
+    return x / select(y, 1, y == 0) - select(0, 1, rest != 0 && ((rest < 0) != (y < 0)));
 }
 ";
 

@@ -3,7 +3,7 @@
 //! WGSL compilers may assume that there are no NaN, so the float expressions look at the bits too.
 
 use super::entry::*;
-use super::wgsl::{ORDERED, SPECIAL};
+use super::wgsl::{IS_NAN, ORDERED};
 
 elementwise! {
     /// `x > y`; false if either is NaN.
@@ -84,7 +84,7 @@ elementwise! {
         int: never(x),
         wgsl: "fl_is_nan({x})",
         wgsl_int: "false",
-        helpers: [SPECIAL],
+        helpers: [IS_NAN],
         saves: [],
         vjp(g, y): none,
         domain: [(-2.0, 2.0)],

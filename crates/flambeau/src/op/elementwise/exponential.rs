@@ -2,7 +2,7 @@
 
 use super::entry::*;
 use super::wgsl::{
-    EXP as EXP_WGSL, LOG as LOG_WGSL, LOG_PARTS, LOG1P as LOG1P_WGSL, LOG1P_NEAR, SCALE, SPECIAL,
+    EXP as EXP_WGSL, FLOAT, IS_NAN, LOG as LOG_WGSL, LOG_PARTS, LOG1P as LOG1P_WGSL, LOG1P_NEAR, SCALE,
 };
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
@@ -11,7 +11,7 @@ elementwise! {
     EXP = exp / try_exp (x): Float {
         cpu: x.exp(),
         wgsl: "fl_exp({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL],
         saves: [y],
         vjp(g, y): [g * y],
         domain: [(-2.0, 2.0)],
@@ -22,7 +22,7 @@ elementwise! {
     LOG = log / try_log (x): Float {
         cpu: x.ln(),
         wgsl: "fl_log({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL],
         saves: [x],
         vjp(g, y): [g / x],
         domain: [(0.2, 3.0)],
@@ -43,7 +43,7 @@ elementwise! {
     TANH = tanh / try_tanh (x): Float {
         cpu: x.tanh(),
         wgsl: "fl_tanh({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, TANH_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL, TANH_WGSL],
         saves: [y],
         vjp(g, y): [g * (1.0 - y * y)],
         domain: [(-2.0, 2.0)],
@@ -66,7 +66,7 @@ elementwise! {
     EXP2 = exp2 / try_exp2 (x): Float {
         cpu: x.exp2(),
         wgsl: "fl_exp2({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, EXP2_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL, EXP2_WGSL],
         saves: [y],
         vjp(g, y): [g * y * LN_2],
         domain: [(-2.0, 2.0)],
@@ -77,7 +77,7 @@ elementwise! {
     EXPM1 = expm1 / try_expm1 (x): Float {
         cpu: x.exp_m1(),
         wgsl: "fl_expm1({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, EXPM1_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL, EXPM1_WGSL],
         saves: [y],
         vjp(g, y): [g * (y + 1.0)],
         domain: [(-2.0, 2.0)],
@@ -88,7 +88,7 @@ elementwise! {
     LOG2 = log2 / try_log2 (x): Float {
         cpu: x.log2(),
         wgsl: "fl_log2({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG2_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG2_WGSL],
         saves: [x],
         vjp(g, y): [g / (x * LN_2)],
         domain: [(0.2, 3.0)],
@@ -99,7 +99,7 @@ elementwise! {
     LOG10 = log10 / try_log10 (x): Float {
         cpu: x.log10(),
         wgsl: "fl_log10({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG10_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG10_WGSL],
         saves: [x],
         vjp(g, y): [g / (x * LN_10)],
         domain: [(0.2, 3.0)],
@@ -110,7 +110,7 @@ elementwise! {
     LOG1P = log1p / try_log1p (x): Float {
         cpu: x.ln_1p(),
         wgsl: "fl_log1p({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG_WGSL, LOG1P_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL],
         saves: [x],
         vjp(g, y): [g / (x + 1.0)],
         domain: [(-0.5, 2.0)],
@@ -131,7 +131,7 @@ elementwise! {
     SIGMOID = sigmoid / try_sigmoid (x): Float {
         cpu: 1.0 / (1.0 + (-x).exp()),
         wgsl: "fl_sigmoid({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, SIGMOID_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL, SIGMOID_WGSL],
         saves: [y],
         vjp(g, y): [g * (y * (1.0 - y))],
         domain: [(-2.0, 2.0)],
@@ -144,7 +144,7 @@ elementwise! {
     SOFTPLUS = softplus / try_softplus (x): Float {
         cpu: x.max(0.0) + (-x.abs()).exp().ln_1p(),
         wgsl: "(max({x}, 0.0) + fl_log1p(fl_exp(-abs({x}))))",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, LOG1P_NEAR, LOG_PARTS, LOG_WGSL, LOG1P_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL, SCALE, IS_NAN, EXP_WGSL],
         saves: [x],
         vjp(g, y): [g * x.sigmoid()],
         domain: [(-2.0, 2.0)],
@@ -155,7 +155,7 @@ elementwise! {
     ERF = erf / try_erf (x): Float {
         cpu: Real::erf(x),
         wgsl: "fl_erf({x})",
-        helpers: [SPECIAL, SCALE, EXP_WGSL, ERF_WGSL],
+        helpers: [SCALE, IS_NAN, EXP_WGSL, ERF_WGSL],
         saves: [x],
         vjp(g, y): [g * (-(x * x)).exp() * FRAC_2_SQRT_PI],
         domain: [(-2.0, 2.0)],

@@ -13,7 +13,7 @@ mod rounding;
 mod sources;
 mod special;
 mod trigonometric;
-mod wgsl;
+pub(crate) mod wgsl;
 
 pub(crate) use arithmetic::POW;
 pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane};

@@ -1,14 +1,14 @@
 //! Trigonometric and hyperbolic functions and their inverses.
 
 use super::entry::*;
-use super::wgsl::{EXP, LOG, LOG_PARTS, LOG1P, LOG1P_NEAR, SCALE, SPECIAL};
+use super::wgsl::{EXP, FLOAT, IS_NAN, LOG, LOG_PARTS, LOG1P, LOG1P_NEAR, SCALE};
 
 elementwise! {
     /// The sine. Derivative: cos x.
     SIN = sin / try_sin (x): Float {
         cpu: x.sin(),
         wgsl: "fl_sin({x})",
-        helpers: [SPECIAL, QUARTER_WGSL, SIN_WGSL],
+        helpers: [QUARTER_WGSL, FLOAT, SIN_WGSL],
         saves: [x],
         vjp(g, y): [g * x.cos()],
         domain: [(-2.0, 2.0)],
@@ -19,7 +19,7 @@ elementwise! {
     COS = cos / try_cos (x): Float {
         cpu: x.cos(),
         wgsl: "fl_cos({x})",
-        helpers: [SPECIAL, QUARTER_WGSL, COS_WGSL],
+        helpers: [QUARTER_WGSL, FLOAT, COS_WGSL],
         saves: [x],
         vjp(g, y): [-(g * x.sin())],
         domain: [(-2.0, 2.0)],
@@ -30,7 +30,7 @@ elementwise! {
     TAN = tan / try_tan (x): Float {
         cpu: x.tan(),
         wgsl: "fl_tan({x})",
-        helpers: [SPECIAL, QUARTER_WGSL, TAN_WGSL],
+        helpers: [QUARTER_WGSL, FLOAT, TAN_WGSL],
         saves: [y],
         vjp(g, y): [g * (y * y + 1.0)],
         domain: [(-1.2, 1.2)],
@@ -41,7 +41,7 @@ elementwise! {
     ASIN = asin / try_asin (x): Float {
         cpu: x.asin(),
         wgsl: "fl_asin({x})",
-        helpers: [SPECIAL, ASIN_NEAR_WGSL, ASIN_WGSL],
+        helpers: [FLOAT, ASIN_NEAR_WGSL, ASIN_WGSL],
         saves: [x],
         vjp(g, y): [g / (-(x * x) + 1.0).sqrt()],
         domain: [(-0.9, 0.9)],
@@ -52,7 +52,7 @@ elementwise! {
     ACOS = acos / try_acos (x): Float {
         cpu: x.acos(),
         wgsl: "fl_acos({x})",
-        helpers: [SPECIAL, ASIN_NEAR_WGSL, ACOS_WGSL],
+        helpers: [FLOAT, ASIN_NEAR_WGSL, ACOS_WGSL],
         saves: [x],
         vjp(g, y): [-(g / (-(x * x) + 1.0).sqrt())],
         domain: [(-0.9, 0.9)],
@@ -63,7 +63,7 @@ elementwise! {
     ATAN = atan / try_atan (x): Float {
         cpu: x.atan(),
         wgsl: "fl_atan({x})",
-        helpers: [SPECIAL, ATAN_NEAR_WGSL, ATAN_WGSL],
+        helpers: [ATAN_NEAR_WGSL, IS_NAN, ATAN_WGSL],
         saves: [x],
         vjp(g, y): [g / (x * x + 1.0)],
         domain: [(-2.0, 2.0)],
@@ -74,7 +74,7 @@ elementwise! {
     SINH = sinh / try_sinh (x): Float {
         cpu: x.sinh(),
         wgsl: "fl_sinh({x})",
-        helpers: [SPECIAL, SCALE, EXP, SINH_WGSL],
+        helpers: [SCALE, IS_NAN, EXP, SINH_WGSL],
         saves: [x],
         vjp(g, y): [g * x.cosh()],
         domain: [(-2.0, 2.0)],
@@ -85,7 +85,7 @@ elementwise! {
     COSH = cosh / try_cosh (x): Float {
         cpu: x.cosh(),
         wgsl: "fl_cosh({x})",
-        helpers: [SPECIAL, SCALE, EXP, COSH_WGSL],
+        helpers: [SCALE, IS_NAN, EXP, COSH_WGSL],
         saves: [x],
         vjp(g, y): [g * x.sinh()],
         domain: [(-2.0, 2.0)],
@@ -96,7 +96,7 @@ elementwise! {
     ASINH = asinh / try_asinh (x): Float {
         cpu: x.asinh(),
         wgsl: "fl_asinh({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ASINH_WGSL],
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG, LOG1P, IS_NAN, ASINH_WGSL],
         saves: [x],
         vjp(g, y): [g / (x * x + 1.0).sqrt()],
         domain: [(-2.0, 2.0)],
@@ -107,7 +107,7 @@ elementwise! {
     ACOSH = acosh / try_acosh (x): Float {
         cpu: x.acosh(),
         wgsl: "fl_acosh({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ACOSH_WGSL],
+        helpers: [FLOAT, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ACOSH_WGSL],
         saves: [x],
         vjp(g, y): [g / (x * x - 1.0).sqrt()],
         domain: [(1.1, 3.0)],
@@ -118,7 +118,7 @@ elementwise! {
     ATANH = atanh / try_atanh (x): Float {
         cpu: x.atanh(),
         wgsl: "fl_atanh({x})",
-        helpers: [SPECIAL, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ATANH_WGSL],
+        helpers: [FLOAT, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ATANH_WGSL],
         saves: [x],
         vjp(g, y): [g / (1.0 - x * x)],
         domain: [(-0.9, 0.9)],
@@ -130,7 +130,7 @@ elementwise! {
     ATAN2 = atan2 / try_atan2 (y, x): Float {
         cpu: y.atan2(x),
         wgsl: "fl_atan2({y}, {x})",
-        helpers: [SPECIAL, ATAN_NEAR_WGSL, ATAN2_WGSL],
+        helpers: [IS_NAN, ATAN_NEAR_WGSL, ATAN2_WGSL],
         saves: [y, x],
         vjp(g, out): [g * x / squared_distance(y, x), -(g * y / squared_distance(y, x))],
         domain: [(-2.0, 2.0), (0.5, 2.0)],

@@ -5,9 +5,13 @@
 //! Polynomials are fitted for the least largest error on the interval each one is used on. `fma` is written out so
 //! that no compiler rearranges the sums.
 
-/// `fl_is_nan`, and `fl_float`, which makes the numbers that WGSL cannot write (infinities, NaN) from their bits.
-pub(super) const SPECIAL: &str = "
+/// `fl_is_nan`: compilers may assume that there are none, but not about bits.
+pub(crate) const IS_NAN: &str = "
 fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+";
+
+/// `fl_float` makes the numbers that WGSL cannot write (infinities, NaN) from their bits.
+pub(super) const FLOAT: &str = "
 fn fl_float(bits: u32) -> f32 { return bitcast<f32>(bits); }
 ";
 
@@ -26,7 +30,7 @@ fn fl_scale(x: f32, n: i32) -> f32 {
 }
 ";
 
-/// `fl_exp`; needs [`SPECIAL`] and [`SCALE`]. With n = round(x / ln 2): 2ⁿ · e^(x − n ln 2). The product of
+/// `fl_exp`; needs [`IS_NAN`] and [`SCALE`]. With n = round(x / ln 2): 2ⁿ · e^(x − n ln 2). The product of
 /// n with the high part of ln 2 is made as integers: exact, and no compiler can merge it with the other.
 pub(super) const EXP: &str = "
 fn fl_exp(x: f32) -> f32 {
@@ -48,7 +52,7 @@ fn fl_log1p_near(f: f32) -> f32 {
 ";
 
 /// `fl_log_parts`: (e, log m) with x = m · 2ᵉ and m from √½ to √2; needs [`LOG1P_NEAR`]. `fl_log_edges` puts in the
-/// logarithms of zero, infinity, NaN and negative numbers; needs [`SPECIAL`].
+/// logarithms of zero, infinity, NaN and negative numbers; needs [`FLOAT`].
 pub(super) const LOG_PARTS: &str = "
 fn fl_log_parts(x: f32) -> vec2<f32> {
     let tiny = bitcast<u32>(x) < 0x00800000u;

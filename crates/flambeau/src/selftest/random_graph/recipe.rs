@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::elementwise::apply;
-use crate::op::{Elementwise, Meta, Op, ReduceKind, View};
+use crate::op::{Elementwise, ReduceKind};
 use crate::selftest::case::{Input, Values};
 use crate::shape::{Dims, Shape};
 use crate::tensor::Tensor;
@@ -146,13 +146,7 @@ impl Step {
                 at(*from).slice_strided(*dim, *start, *step, *length)
             }
             Step::Embed { from, dim, size, start, step } => at(*from).embed(*dim, *size, *start, *step),
-            Step::Window { from, dim, size, step } => {
-                let x = at(*from);
-                let count = (x.shape()[*dim] - size) / step + 1;
-                let shape = x.shape().with(*dim, count).inserted(x.rank(), *size);
-                let view = Op::View(View::Window { dim: *dim, step: *step });
-                Tensor::from_op(view, std::slice::from_ref(x), Meta::new(shape, x.dtype()))
-            }
+            Step::Window { from, dim, size, step } => at(*from).try_unfold(*dim as isize, *size, *step),
             Step::Reduce { from, kind, dims } => at(*from).reduce_keepdim(*kind, &Dims::from(dims.clone())),
             Step::Gather { from, dim, index } => at(*from).try_gather(*dim as isize, at(*index)),
             Step::MatMul { a, b } => at(*a).try_matmul(at(*b)),

@@ -1,0 +1,184 @@
+//! Optimizers against PyTorch, and what a step does with tied, frozen and unused parameters.
+
+mod common;
+
+use common::{assert_values, devices, values};
+use flambeau::nn::Parameter;
+use flambeau::optim::{Adam, AdamOptions, AdamW, Optimizer, Sgd, SgdOptions};
+use flambeau::prelude::*;
+
+/// Printed by tools/reference/optim.py with PyTorch 1.13: the loss of the tenth step and the parameters after it.
+#[rustfmt::skip]
+#[allow(clippy::excessive_precision)]
+const EXPECTED: &[(&str, f64, [f64; 24])] = &[
+    ("sgd", 0.170613, [0.2125136, -0.2996819, 0.3928236, 0.4634556, 0.4749923, 0.4119289, -0.4481341, -0.2692632, -0.3039297, 0.788286, 0.4455023, 0.1349386, -0.01574151, -0.02383897, 0.1528388, 0.1070083, 0.713194, -0.01482627, -0.5236442, 0.5784303, 0.3037411, 0.8211072, 0.1238878, -0.6546177]),
+    ("sgd momentum", 0.03224136, [0.2504855, -0.1805211, 0.8578949, 0.2608216, 0.4443621, 0.6138918, 0.01750173, -0.5855104, -0.2779494, 0.792539, 0.6189136, -0.03277957, -0.1880698, 0.066338, 0.3378253, -0.02016961, 0.7533426, 0.3214363, -0.5687125, 0.6050338, 0.335564, 0.6076483, 0.1809697, -0.4012036]),
+    ("sgd dampening", 0.05426478, [0.2246032, -0.172868, 0.7058778, 0.2584414, 0.3963182, 0.5266598, -0.05141158, -0.4873744, -0.2755282, 0.718556, 0.52711, -0.01162016, -0.1242936, 0.05714069, 0.3004765, -0.01393524, 0.677371, 0.2452701, -0.5224973, 0.537761, 0.2915607, 0.576439, 0.1604599, -0.3853714]),
+    ("sgd nesterov", 0.02052491, [0.2594236, -0.2141509, 0.6865635, 0.3133512, 0.452548, 0.5538649, -0.117678, -0.4883583, -0.2773637, 0.7716954, 0.5697913, 0.01213824, -0.144028, 0.0295445, 0.2232292, 0.03527319, 0.7313137, 0.2119669, -0.5524586, 0.6239685, 0.3295496, 0.7154893, 0.1690962, -0.5115958]),
+    ("adam", 0.03258222, [0.3384665, -0.1213223, 0.4443783, 0.281887, 0.4248183, 0.6353552, -0.3516668, -0.4429369, -0.1928366, 0.5436039, 0.7568857, -0.131498, -0.1992699, 0.1320893, 0.2989555, -0.05064311, 1.054324, 0.1316745, -0.5659857, 0.5517901, 0.4744493, 0.6078142, 0.4627261, -0.5367051]),
+    ("adam decay", 0.09009091, [0.3439856, -0.1569278, 0.4137297, 0.29897, 0.2838219, 0.5485623, -0.3565837, -0.4150326, -0.1526423, 0.4710877, 0.6307703, -0.1457805, -0.1142753, 0.06882644, 0.2508268, -0.01593499, 0.5603705, 0.1086505, -0.4077704, 0.5012428, 0.100185, 0.5902714, 0.4088601, -0.5245193]),
+    ("adam amsgrad", 0.001314966, [0.5207804, -0.2569647, 0.635575, 0.2146927, 0.6339833, 0.6298668, -0.1357724, -0.5616593, -0.2723314, 0.4240838, 1.069282, -0.2755984, -0.3041753, -0.03556686, 0.3442352, -0.03205194, 0.9174473, 0.2235276, -0.4094614, 0.5127953, 0.3631489, 0.5420777, 0.7153651, -0.4252788]),
+    ("adamw", 0.03283381, [0.3387697, -0.1211732, 0.4432491, 0.2806539, 0.4232426, 0.6335298, -0.3496867, -0.4419104, -0.1925013, 0.5431065, 0.7552357, -0.1324945, -0.1985627, 0.1313222, 0.298176, -0.05064932, 1.051505, 0.1316155, -0.5654458, 0.55123, 0.4729064, 0.6055169, 0.4617226, -0.5346878]),
+    ("adamw amsgrad", 0.002349334, [0.4939111, -0.2017, 0.531172, 0.2064687, 0.5339665, 0.5597934, -0.0293056, -0.4866892, -0.1772612, 0.4787861, 0.883902, -0.3851899, -0.2687609, -0.001699971, 0.2825265, -0.04626193, 0.8556262, 0.2383654, -0.3836908, 0.5386373, 0.38806, 0.4956681, 0.7306188, -0.3645053]),
+];
+
+fn optimizer(case: &str, parameters: &[Parameter]) -> Box<dyn Optimizer> {
+    let parameters = parameters.to_vec();
+    let sgd = |options| Box::new(Sgd::with_options(parameters.clone(), options));
+    let sgd_options = SgdOptions { learning_rate: 0.1, ..Default::default() };
+    let adam_options = AdamOptions { learning_rate: 0.05, ..Default::default() };
+    let jumpy = AdamOptions { learning_rate: 0.2, betas: (0.5, 0.6), amsgrad: true, ..adam_options };
+    match case {
+        "sgd" => Box::new(Sgd::new(parameters, 0.1)),
+        "sgd momentum" => sgd(SgdOptions { momentum: 0.9, ..sgd_options }),
+        "sgd dampening" => {
+            sgd(SgdOptions { momentum: 0.9, dampening: 0.3, weight_decay: 0.05, ..sgd_options })
+        }
+        "sgd nesterov" => {
+            sgd(SgdOptions { momentum: 0.8, nesterov: true, weight_decay: 0.01, ..sgd_options })
+        }
+        "adam" => Box::new(Adam::new(parameters, 0.05)),
+        "adam decay" => {
+            let options = AdamOptions { betas: (0.8, 0.95), eps: 1e-6, weight_decay: 0.1, ..adam_options };
+            Box::new(Adam::with_options(parameters, options))
+        }
+        "adam amsgrad" => Box::new(Adam::with_options(parameters, jumpy)),
+        "adamw" => Box::new(AdamW::new(parameters, 0.05)),
+        "adamw amsgrad" => {
+            Box::new(AdamW::with_options(parameters, AdamOptions { weight_decay: 0.2, ..jumpy }))
+        }
+        other => panic!("no optimizer for {other}"),
+    }
+}
+
+#[test]
+fn ten_steps_as_pytorch() {
+    for device in devices() {
+        let x = Tensor::new(
+            [[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.25, 0.5, 1.0], [0.1, -0.6, -1.2]],
+            &device,
+        );
+        let y = Tensor::new([[0.3, -0.2], [1.0, 0.4], [-0.7, 0.9], [0.2, -1.1]], &device);
+        for (case, expected_loss, expected) in EXPECTED {
+            let w1 = [[0.2, -0.4, 0.1, 0.6], [0.5, 0.3, -0.7, -0.1], [-0.3, 0.8, 0.4, 0.2]];
+            let w1 = Parameter::new(&Tensor::new(w1, &device));
+            let b1 = Parameter::new(&Tensor::new([0.05, -0.1, 0.0, 0.2], &device));
+            let w2 =
+                Parameter::new(&Tensor::new([[0.7, -0.2], [-0.5, 0.6], [0.3, 0.9], [0.1, -0.8]], &device));
+            let mut opt = optimizer(case, &[w1.clone(), b1.clone(), w2.clone()]);
+            let mut loss = Tensor::zeros((), &device);
+            for step in 0..10 {
+                if step == 5 {
+                    opt.set_learning_rate(opt.learning_rate() / 2.0);
+                }
+                let error = (x.matmul(&w1.get()) + b1.get()).tanh().matmul(&w2.get()) - &y;
+                loss = (&error * &error).mean(..);
+                loss.backward().unwrap();
+                opt.step().unwrap();
+                opt.zero_grad();
+            }
+            println!("{case}");
+            assert_values(&loss, &[*expected_loss]);
+            let got = [w1, b1, w2].map(|parameter| values(&parameter.value())).concat();
+            for (index, (got, expected)) in got.iter().zip(expected).enumerate() {
+                let is_close = (got - expected).abs() <= 2e-6 + 2e-5 * expected.abs();
+                assert!(is_close, "{case}, element {index}: {got} is not PyTorch's {expected}");
+            }
+        }
+    }
+}
+
+fn parameter(values: &[f32], device: &Device) -> Parameter {
+    Parameter::new(&Tensor::from_slice(values, [values.len()], device))
+}
+
+#[test]
+fn tied_parameters_move_once() {
+    for device in devices() {
+        let w = parameter(&[1.0, 2.0], &device);
+        let options = SgdOptions { learning_rate: 0.25, momentum: 0.5, ..Default::default() };
+        let mut sgd = Sgd::with_options([w.clone(), w.clone()], options);
+        for expected in [[0.5, 1.0], [0.0, 0.0]] {
+            // Two uses, one slot: the gradient is 2w.
+            (w.get() * w.clone().get()).sum(..).backward().unwrap();
+            sgd.step().unwrap();
+            sgd.zero_grad();
+            assert_values(&w.value(), &expected);
+        }
+    }
+}
+
+#[test]
+fn frozen_and_unused_parameters_stay() {
+    for device in devices() {
+        let (used, frozen, unused) =
+            (parameter(&[1.0], &device), parameter(&[2.0], &device), parameter(&[3.0], &device));
+        // Weight decay would move parameters without a gradient if they were not skipped.
+        let mut adam = AdamW::new([used.clone(), frozen.clone(), unused.clone()], 0.5);
+        (used.get() * frozen.get()).sum(..).backward().unwrap();
+        assert!(unused.grad().is_none());
+        frozen.set_requires_grad(false);
+        adam.step().unwrap();
+        assert_values(&used.value(), &[0.495]);
+        assert_values(&frozen.value(), &[2.0]);
+        assert_values(&unused.value(), &[3.0]);
+        // A parameter that joins later starts with its own first step.
+        adam.zero_grad();
+        unused.get().sum(..).backward().unwrap();
+        adam.step().unwrap();
+        assert_values(&used.value(), &[0.495]);
+        assert_values(&unused.value(), &[3.0 * 0.995 - 0.5]);
+    }
+}
+
+#[test]
+fn a_step_without_gradients_changes_nothing() {
+    for device in devices() {
+        let w = parameter(&[1.0, 2.0], &device);
+        let mut adam = Adam::new([w.clone()], 0.5);
+        adam.step().unwrap();
+        assert_values(&w.value(), &[1.0, 2.0]);
+    }
+}
+
+#[test]
+fn gradients_accumulate_over_small_batches() {
+    for device in devices() {
+        let w = parameter(&[1.0, 2.0], &device);
+        let mut sgd = Sgd::new([w.clone()], 0.5);
+        (w.get() * 1.0).sum(..).backward().unwrap();
+        (w.get() * 3.0).sum(..).backward().unwrap();
+        sgd.step().unwrap();
+        assert_values(&w.value(), &[-1.0, 0.0]);
+    }
+}
+
+#[test]
+fn half_precision_parameters_stay_half() {
+    for device in devices() {
+        let w = Parameter::new(&Tensor::full([3], 1.0, (DType::F16, &device)));
+        let mut sgd = Sgd::new([w.clone()], 0.25);
+        (w.get() * w.get()).sum(..).backward().unwrap();
+        sgd.step().unwrap();
+        assert_eq!(w.value().dtype(), DType::F16);
+        assert_values(&w.value(), &[0.5, 0.5, 0.5]);
+    }
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let device = Device::cpu();
+    let w = || [parameter(&[1.0], &device)];
+    let sgd = |options| Sgd::try_with_options(w(), options).err().map(|error| error.to_string());
+    let adam = |options| Adam::try_with_options(w(), options).err().map(|error| error.to_string());
+    let contains = |error: Option<String>, part: &str| {
+        let error = error.expect("an error was expected");
+        assert!(error.contains(part), "{error}");
+    };
+    contains(sgd(SgdOptions { learning_rate: -1.0, ..Default::default() }), "learning rate -1 must not");
+    contains(sgd(SgdOptions { nesterov: true, ..Default::default() }), "needs a momentum");
+    contains(adam(AdamOptions { betas: (0.9, 1.0), ..Default::default() }), "beta 1 must be in [0, 1)");
+    contains(adam(AdamOptions { eps: f64::NAN, ..Default::default() }), "eps");
+    let empty = Sgd::try_with_options([], SgdOptions::default()).err().map(|error| error.to_string());
+    contains(empty, "the list of parameters is empty");
+}
