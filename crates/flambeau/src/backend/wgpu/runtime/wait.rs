@@ -86,9 +86,14 @@ impl Runtime {
         signal: &Signal<T>,
     ) -> Result<T> {
         self.wait_for(&Completion { index }).await?;
-        signal
-            .get()
-            .ok_or_else(|| Error::Gpu("a callback did not run although its submission is done".into()))
+        // Another thread's poll may have taken the callback and be about to run it.
+        loop {
+            if let Some(value) = signal.get() {
+                return Ok(value);
+            }
+            self.poll_device(wgpu::PollType::Poll)?;
+            std::thread::yield_now();
+        }
     }
 
     /// Lets wgpu free what is done with and run its callbacks, without waiting.
