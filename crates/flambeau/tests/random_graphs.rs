@@ -22,13 +22,7 @@ fn seeds() -> Range<u64> {
 }
 
 fn run(device: &Device) -> SuiteReport {
-    let start = std::time::Instant::now();
-    let mut done = 0;
-    let report = flambeau::block_on(selftest::random_graphs(device, seeds(), |case| {
-        done += 1;
-        if done % 100 == 0 { eprintln!("{done} {:?} {} shaders", start.elapsed(), device.shader_sources().len()); }
-        case.failures.iter().for_each(|failure| eprintln!("FAIL {}: {failure}", case.name));
-    }));
+    let report = flambeau::block_on(selftest::random_graphs(device, seeds(), |_| ()));
     suite::assert_passed(&report);
     println!("summary: random graphs on {report}");
     report
