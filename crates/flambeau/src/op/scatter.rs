@@ -62,6 +62,7 @@ impl Structured for Scatter {
             match (&mut result, &values.values) {
                 (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
                 (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                (Block::Bool(to), Block::Bool(from)) if self.mode == Mode::Add => to[place] |= from[k],
                 (Block::F64(to), Block::F64(from)) => to[place] = from[k],
                 (Block::I64(to), Block::I64(from)) => to[place] = from[k],
                 (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],

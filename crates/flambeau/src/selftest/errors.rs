@@ -67,7 +67,7 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
             calls.push((kind.name(), "rows of no elements", reduce(Dims::from(1), &[2, 0])));
         }
     }
-    let views: [(&'static str, &'static str, fn(&Tensor) -> Result<Tensor>); 12] = [
+    let views: [(&'static str, &'static str, fn(&Tensor) -> Result<Tensor>); 13] = [
         ("reshape", "another number of elements", |x| x.try_reshape([4])),
         ("permute", "a dimension twice", |x| x.try_permute(&[0, 0])),
         ("permute", "too few dimensions", |x| x.try_permute(&[0])),
@@ -75,10 +75,11 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
         ("transpose", "a dimension out of range", |x| x.try_transpose(0, 2)),
         ("expand", "a size that is not 1", |x| x.try_expand([4, 3])),
         ("unsqueeze", "a dimension out of range", |x| x.try_unsqueeze(4)),
-        ("squeeze", "a size that is not 1", |x| x.try_squeeze(0)),
+        ("squeeze", "a dimension out of range", |x| x.try_squeeze(2)),
         ("narrow", "a range past the end", |x| x.try_narrow(1, 2, 2)),
         ("narrow", "a range past all numbers", |x| x.try_narrow(1, usize::MAX, 2)),
         ("select", "an index out of range", |x| x.try_select(1, 3)),
+        ("unfold", "windows that do not fit", |x| x.try_unfold(1, 4, 1)),
         ("flip", "a dimension out of range", |x| x.try_flip(7)),
     ];
     calls.extend(views.into_iter().map(|(op, what, call)| (op, what, x().and_then(|x| call(&x)))));

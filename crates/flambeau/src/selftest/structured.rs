@@ -173,13 +173,22 @@ fn scatter() -> Vec<Case> {
     cases
 }
 
+/// The running sum from the end, which is the derivative of the running sum.
+fn reversed(x: &Tensor, dim: isize) -> Result<Tensor> {
+    let numbers = match x.dtype() {
+        DType::Bool | DType::U8 => x.try_to_dtype(DType::I32)?,
+        _ => x.clone(),
+    };
+    numbers.scanned(x.shape().dim("cumsum", dim)?, ScanKind::Sum, true)
+}
+
 /// Scans and sorts, which work along a dimension.
 fn rows() -> Vec<Case> {
     type Along = fn(&Tensor, isize) -> Result<Tensor>;
     let ops: [(&str, Along, bool); 6] = [
         ("cumsum", |x, dim| x.try_cumsum(dim), true),
         ("cumprod", |x, dim| x.try_cumprod(dim), true),
-        ("reversed cumsum", |x, dim| x.scanned(x.shape().dim("cumsum", dim)?, ScanKind::Sum, true), true),
+        ("reversed cumsum", reversed, true),
         ("argsort", |x, dim| x.try_argsort(dim, false), false),
         ("sort", |x, dim| Ok(x.try_sort(dim, false)?.0), true),
         ("sort descending", |x, dim| Ok(x.try_sort(dim, true)?.0), true),

@@ -3,7 +3,6 @@
 use super::case::{Case, Input, Layout};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::op::{Meta, Op, View};
 use crate::rng::Generator;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
@@ -35,12 +34,12 @@ const CHAINS: &[Chain] = &[
     ("pad, then slice with a step", &[2, 5], |x| x.embed(1, 9, 2, 1)?.slice_strided(1, 0, 2, 5)),
     ("pad, then flip", &[2, 3], |x| x.embed(1, 6, 1, 2)?.try_flip(..)),
     ("pad of nothing", &[2, 0], |x| x.embed(1, 3, 0, 1)),
-    ("unfold", &[6], |x| window(x, 0, 3, 1)),
-    ("unfold with a step", &[2, 7], |x| window(x, 1, 3, 2)),
-    ("unfold of a transposed matrix", &[5, 2], |x| window(&x.try_transpose(0, 1)?, 1, 2, 2)),
-    ("unfold of a pad", &[2, 4], |x| window(&x.embed(1, 6, 1, 1)?, 1, 3, 1)),
-    ("unfold of both dimensions", &[4, 5], |x| window(&window(x, 0, 2, 1)?, 1, 3, 2)),
-    ("unfold, then sum", &[2, 6], |x| window(x, 1, 3, 1)?.try_sum(-1)),
+    ("unfold", &[6], |x| x.try_unfold(0, 3, 1)),
+    ("unfold with a step", &[2, 7], |x| x.try_unfold(1, 3, 2)),
+    ("unfold of a transposed matrix", &[5, 2], |x| x.try_transpose(0, 1)?.try_unfold(1, 2, 2)),
+    ("unfold of a pad", &[2, 4], |x| x.embed(1, 6, 1, 1)?.try_unfold(1, 3, 1)),
+    ("unfold of both dimensions", &[4, 5], |x| x.try_unfold(0, 2, 1)?.try_unfold(1, 3, 2)),
+    ("unfold, then sum", &[2, 6], |x| x.try_unfold(1, 3, 1)?.try_sum(-1)),
     ("squeeze and unsqueeze", &[2, 1, 3], |x| x.try_squeeze(1)?.try_unsqueeze(-1)),
     ("select", &[3, 4], |x| x.try_select(1, -1)),
     ("a view used twice", &[3, 3], |x| x.try_mul(&x.try_transpose(0, 1)?)),
@@ -48,17 +47,6 @@ const CHAINS: &[Chain] = &[
     ("pad of a sum", &[3, 3], |x| x.try_sum_keepdim(1)?.embed(1, 3, 1, 1)?.try_add(x)),
     ("pad of a computed value", &[2, 3], |x| x.try_exp()?.embed(1, 5, 1, 1)?.try_mul(3.0)),
 ];
-
-/// Windows of `size` elements, `step` apart.
-fn window(x: &Tensor, dim: usize, size: usize, step: usize) -> Result<Tensor> {
-    let count = (x.shape()[dim] - size) / step + 1;
-    let shape = x.shape().with(dim, count).inserted(x.rank(), size);
-    Tensor::from_op(
-        Op::View(View::Window { dim, step }),
-        std::slice::from_ref(x),
-        Meta::new(shape, x.dtype()),
-    )
-}
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();

@@ -111,7 +111,7 @@ impl Generator {
     fn push(&mut self, step: Step, shape: Shape, kind: Kind) -> usize {
         self.nodes += match &step {
             Step::Leaf { .. } => 0,
-            Step::Squeeze { .. } => 5,
+            Step::Squeeze { .. } => 9,
             Step::Scale { .. } => 2,
             _ => 1,
         };
@@ -128,12 +128,13 @@ impl Generator {
         self.known[at].kind
     }
 
-    /// Fills the list: mostly small graphs, sometimes up to 200 nodes.
+    /// Fills the list: mostly small graphs, sometimes up to 200 nodes. A software GPU takes milliseconds per op to
+    /// compile a kernel, which sets what a thousand graphs may hold.
     pub fn run(&mut self) {
-        let limit = match self.below(10) {
-            0..=5 => self.between(4, 25),
-            6..=8 => self.between(25, 60),
-            _ => self.between(60, 195),
+        let limit = match self.below(100) {
+            0..75 => self.between(4, 16),
+            75..95 => self.between(16, 40),
+            _ => self.between(40, 190),
         };
         for leaf in 0..self.between(2, 4) {
             self.leaf(leaf);
@@ -222,8 +223,14 @@ impl Generator {
         if self.chance(25) && self.exact_map().is_some() {
             return;
         }
-        let choice = self.below(self.smooth_ops.len());
-        let op = self.smooth_ops[choice];
+        // Mostly arithmetic; the long helper functions of the others now and then.
+        let op = match self.chance(75) {
+            true => entry(["add", "sub", "mul", "div", "neg", "relu", "sqrt", "maximum"][self.below(8)]),
+            false => {
+                let choice = self.below(self.smooth_ops.len());
+                self.smooth_ops[choice]
+            }
+        };
         let first = self.find_float();
         let mut args = vec![first];
         let mut shape = self.shape(first);

@@ -16,6 +16,7 @@ use crate::reference;
 use crate::tensor::Tensor;
 use generate::Generator;
 use recipe::Step;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How far a device may be off, relative to the size of the values in the graph.
@@ -48,10 +49,12 @@ impl RandomGraph {
     pub fn new(seed: u64) -> RandomGraph {
         let mut generator = Generator::new(seed);
         generator.run();
-        let last = generator.steps.len() - 1;
-        let mut outputs = vec![last];
+        // Everything that nothing reads, so that all of the graph is needed, and some values from its middle.
+        let count = generator.steps.len();
+        let read: BTreeSet<usize> = generator.steps.iter().flat_map(Step::reads).collect();
+        let mut outputs: Vec<usize> = (0..count).filter(|at| !read.contains(at)).collect();
         for _ in 0..generator.below(4) {
-            outputs.push(generator.below(last + 1));
+            outputs.push(generator.below(count));
         }
         outputs.sort_unstable();
         outputs.dedup();
