@@ -58,7 +58,7 @@ impl Layer {
     }
 
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        x.try_matmul(&self.weight.get())?.try_add(&self.bias.get())
+        x.try_matmul(&self.weight.get())?.try_add(self.bias.get())
     }
 }
 
@@ -96,7 +96,7 @@ fn spirals(points: usize, noise: f64, generator: &Generator, device: &Device) ->
 /// The share of points on the right side.
 async fn accuracy(net: &Net, x: &Tensor, class: &Tensor) -> Result<f64> {
     let right = no_grad(|| {
-        net.forward(x).map(|logits| logits.gt(0.0).eq(&class.gt(0.5)).to_dtype(DType::F32).mean(..))
+        net.forward(x).map(|logits| logits.gt(0.0).eq(class.gt(0.5)).to_dtype(DType::F32).mean(..))
     });
     right?.item().await
 }

@@ -11,9 +11,16 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "gpu")]
-use crate::backend::wgpu::{
-    Gpu,
-    runtime::{AdapterDescription, GpuConfig, GpuStats, MemoryStats},
+use crate::{
+    backend::Buffer,
+    backend::wgpu::Gpu,
+    backend::wgpu::runtime::{AdapterDescription, GpuConfig, GpuStats, MemoryStats},
+    backend::wgsl::storage_bytes,
+    dtype::DType,
+    op::Meta,
+    shape::Shape,
+    tensor::Tensor,
+    tensor::node::Storage,
 };
 
 /// The environment variable that overrides the choice of [`Device::best`].
@@ -186,6 +193,35 @@ impl Device {
         if let Some(gpu) = self.as_gpu() {
             gpu.runtime().trim();
         }
+    }
+
+    /// The error that ended the GPU device (lost, out of memory outside an allocation), if one has. It stays.
+    pub fn error(&self) -> Option<Error> {
+        self.as_gpu().and_then(|gpu| gpu.runtime().error())
+    }
+
+    /// A tensor over a buffer made with the same wgpu device (see [`Device::from_wgpu`]), which must have the usages
+    /// STORAGE, COPY_SRC and COPY_DST. Booleans and bytes are expected as 32-bit words.
+    pub fn tensor_from_buffer(
+        &self,
+        buffer: wgpu::Buffer,
+        shape: impl Into<Shape>,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let gpu = self.as_gpu().ok_or_else(|| Error::Unsupported {
+            device: self.name(),
+            message: "GPU buffers live on GPU devices".into(),
+        })?;
+        gpu.accepts(dtype)?;
+        let meta = Meta::new(shape, dtype);
+        let needed = meta.numel() as u64 * storage_bytes(dtype);
+        if buffer.size() < needed {
+            let message =
+                format!("a buffer of {} bytes cannot hold {dtype} of shape {}", buffer.size(), meta.shape);
+            return Err(Error::shape("tensor_from_buffer", message));
+        }
+        let buffer = Buffer::Gpu(gpu.runtime().adopt_buffer(buffer)?);
+        Ok(Tensor::from_storage(Storage { buffer, run: 0, guarded: true }, meta, self))
     }
 
     /// Ends the GPU device, as if it had been lost: everything after this is [`Error::DeviceLost`].

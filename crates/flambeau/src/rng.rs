@@ -210,17 +210,12 @@ pub(crate) fn uniform(bits: u32) -> f32 {
 
 /// A number in (0, 1): an odd multiple of 2^-24, symmetric about one half.
 #[inline]
+#[cfg(test)]
 pub(crate) fn uniform_open(bits: u32) -> f32 {
     ((bits >> 9) << 1 | 1) as f32 * UNIT
 }
 
-/// `low` plus a number in `0..range`. Values differ in likelihood by at most `range` / 2^32 of it.
-#[inline]
-pub(crate) fn randint(bits: u32, low: i32, range: u32) -> i32 {
-    low.wrapping_add((bits % range) as i32)
-}
-
-/// A standard normal number: the inverse of the normal distribution function at [`uniform_open`].
+/// A standard normal number: the inverse of the normal distribution function at the bits' number in (0, 1).
 #[inline]
 pub(crate) fn normal(bits: u32) -> f32 {
     normal_with(bits, |a, b, c| a * b + c)
@@ -318,13 +313,6 @@ mod tests {
         for bits in [0, 511, 512, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
             assert_eq!(uniform_open(bits), ((bits >> 9) as f32 + 0.5) * 2f32.powi(-23));
         }
-    }
-
-    #[test]
-    fn integers_wrap_around_their_range() {
-        assert_eq!(randint(7, -3, 5), -1);
-        assert_eq!(randint(u32::MAX, i32::MIN, u32::MAX), i32::MIN);
-        assert_eq!(randint(u32::MAX - 1, i32::MIN, u32::MAX), i32::MAX - 1);
     }
 
     /// The probability between 0 and x >= 0, and the density at x, in f64: all terms are positive.
@@ -448,8 +436,6 @@ mod tests {
         near("normal fourth moment", fourth, 3.0, 96.0);
         let pairs = (0..n).map(|i| f64::from(normal(bits(i))) * f64::from(normal(bits(i + 1)))).sum::<f64>();
         near("correlation of neighbours", pairs / n as f64, 0.0, 1.0);
-        let [mean, ..] = moments(n, |i| f64::from(randint(bits(i), -3, 7)));
-        near("integer mean", mean, 0.0, 4.0);
     }
 
     #[test]

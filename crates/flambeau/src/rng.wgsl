@@ -50,11 +50,6 @@ fn fl_uniform_open(bits: u32) -> f32 {
     return f32(((bits >> 9u) << 1u) | 1u) * 5.9604645e-8;
 }
 
-// low + a number in 0..range.
-fn fl_randint(bits: u32, low: i32, range: u32) -> i32 {
-    return low + bitcast<i32>(bits % range);
-}
-
 // Standard normal: the inverse of the normal distribution function at fl_uniform_open(bits).
 fn fl_normal(bits: u32) -> f32 {
     // Distance from the middle, in units of 2^-24.

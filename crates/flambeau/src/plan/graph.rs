@@ -80,6 +80,9 @@ pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
     builder.finish(wanted)
 }
 
+/// What makes two nodes equal: op, inputs, outputs, region.
+type Expression = (Op, SmallVec<[Ref; 3]>, SmallVec<[Meta; 1]>, u32);
+
 #[derive(Default)]
 struct Builder {
     nodes: Vec<GraphNode>,
@@ -90,7 +93,7 @@ struct Builder {
     regions: HashMap<u32, u32>,
     /// Which list entry a node has become.
     known: HashMap<*const Node, u32>,
-    merged: HashMap<(Op, SmallVec<[Ref; 3]>, SmallVec<[Meta; 1]>, u32), u32>,
+    merged: HashMap<Expression, u32>,
     /// Pending nodes with their entry, in the order of the list; kept alive until the run is over.
     pending: Vec<(Arc<Node>, u32)>,
 }

@@ -21,10 +21,10 @@ impl Tensor {
         /// ```
         pow / try_pow(&self, exponent: impl Into<Operand>) -> Tensor {
             let exponent = exponent.into();
-            if let Operand::Scalar(scalar) = exponent {
-                if let Some(power) = self.power_of(scalar)? {
-                    return Ok(power);
-                }
+            if let Operand::Scalar(scalar) = exponent
+                && let Some(power) = self.power_of(scalar)?
+            {
+                return Ok(power);
             }
             apply(&POW, &[self, &exponent.beside(self)])
         }

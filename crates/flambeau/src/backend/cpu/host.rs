@@ -64,10 +64,6 @@ impl HostBuffer {
         each_dtype!(self, values => Element::to_bytes(values))
     }
 
-    pub fn len(&self) -> usize {
-        each_dtype!(self, values => values.len())
-    }
-
     pub fn dtype(&self) -> DType {
         fn of<T: Element>(_: &[T]) -> DType {
             T::DTYPE

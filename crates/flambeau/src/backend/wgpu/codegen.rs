@@ -248,7 +248,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         body += &fold.declare(1);
         _ = writeln!(body, "    for (var r = begin + thread; r < end; r += {ROW_THREADS}u) {{");
         if let Pass::Whole { .. } = self.pass {
-            body += &fold.take_other(&fold.from_bits("parts[r * 2u]"), "parts[r * 2u + 1u]", 2);
+            body += &fold.take_other(&fold.value_of("parts[r * 2u]"), "parts[r * 2u + 1u]", 2);
         } else {
             body += &self.coordinates("r", kernel.kept..kernel.space.len(), 2);
             body += &self.stage(true, 2);
@@ -361,7 +361,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 }
             }
             number = self.name("at");
-            let sum = if terms.is_empty() { "0u".to_string() } else { terms.join(" + ") };
+            // `index` is 0 in a kernel with one result; a constant instead sends llvmpipe's compiler into a fit of
+            // folding when random numbers are made from it.
+            let nothing = if self.kernel.space.is_empty() { "index" } else { "0u" };
+            let sum = if terms.is_empty() { nothing.to_string() } else { terms.join(" + ") };
             _ = writeln!(code, "{pad}let {number} = {sum};");
         }
         if exists.is_empty() {
@@ -407,7 +410,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 masked(format!("i32({at})"), &exists)
             }
             InstKind::Bits { datum, access } => {
-                self.help(include_str!("../../rng.wgsl"));
+                self.help(crate::rng::WGSL);
                 let word = |k: u32, params: &mut Params| params.push(Param::Data(datum + k, Lane::U32));
                 let words = [0, 1, 2, 3].map(|k| word(k, &mut self.params));
                 let Located { at, exists } = self.locate(access, code, pad);
@@ -560,7 +563,7 @@ impl Fold {
     }
 
     /// A value of the scratch buffer.
-    fn from_bits(&self, word: &str) -> String {
+    fn value_of(&self, word: &str) -> String {
         match lane_type(self.dtype) {
             "u32" => word.to_string(),
             lane => format!("bitcast<{lane}>({word})"),

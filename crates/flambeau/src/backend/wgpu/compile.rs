@@ -93,7 +93,7 @@ impl CompiledPlan {
                         if let Some(size) = program.checks {
                             compiled.checks.push(Check { node: call.node, op: op.name(), size });
                         }
-                        compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
+                        compiled.add(runtime, program, program.label, &inputs, &outputs, first_scratch)?;
                     }
                     compiled.check_results(plan, runtime, &outputs, call.node, &name)?;
                 }

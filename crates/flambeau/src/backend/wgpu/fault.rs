@@ -117,7 +117,7 @@ impl Faults {
         if let Some((run, error)) = state.current.take() {
             state.poisoned.push((run, runs, error));
         }
-        runtime.write(&self.status, 0, &[0; STATUS_BYTES as usize])
+        runtime.clear(&self.status)
     }
 }
 

@@ -56,7 +56,6 @@ impl Block {
 
 /// A Rust type that is a lane.
 pub(crate) trait Lanes: Copy + Default + Send + Sync + 'static {
-    const LANE: Lane;
     fn slice(block: &Block) -> &[Self];
     fn slice_mut(block: &mut Block) -> &mut [Self];
 }
@@ -64,7 +63,6 @@ pub(crate) trait Lanes: Copy + Default + Send + Sync + 'static {
 macro_rules! lanes {
     ($($t:ty => $lane:ident),*) => { $(
         impl Lanes for $t {
-            const LANE: Lane = Lane::$lane;
             fn slice(block: &Block) -> &[Self] {
                 match block {
                     Block::$lane(values) => values,

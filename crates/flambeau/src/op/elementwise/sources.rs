@@ -17,7 +17,7 @@ macro_rules! from_bits {
             wgsl_int: $wgsl,
             wgsl_uint: $wgsl,
             wgsl_bool: $wgsl,
-            wgsl_helpers: &[include_str!("../../rng.wgsl")],
+            wgsl_helpers: &[rng::WGSL],
             saves: Saves::NOTHING,
             vjp: not_differentiable,
             differentiable: false,

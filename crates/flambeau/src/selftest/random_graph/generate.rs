@@ -97,7 +97,7 @@ impl Generator {
     /// A number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         self.drawn += 1;
-        (u64::from(rng::random_bits(self.key, [self.drawn, 1])) * count as u64 >> 32) as usize
+        ((u64::from(rng::random_bits(self.key, [self.drawn, 1])) * count as u64) >> 32) as usize
     }
 
     fn between(&mut self, low: usize, high: usize) -> usize {
@@ -200,7 +200,7 @@ impl Generator {
     }
 
     /// The value, pressed into a range unless it is known to lie there.
-    fn into_range(&mut self, at: usize, (low, high): (f64, f64)) -> usize {
+    fn ranged(&mut self, at: usize, (low, high): (f64, f64)) -> usize {
         let bound = self.kind(at).bound();
         if -bound >= low && bound <= high {
             return at;
@@ -210,7 +210,7 @@ impl Generator {
     }
 
     fn tame(&mut self, at: usize) -> usize {
-        self.into_range(at, (-TAME, TAME))
+        self.ranged(at, (-TAME, TAME))
     }
 
     fn push_map(&mut self, op: &'static Elementwise, args: Vec<usize>, kind: Kind) -> usize {
@@ -241,7 +241,7 @@ impl Generator {
         }
         let mut pressed = Vec::new();
         for (position, at) in args.into_iter().enumerate() {
-            pressed.push(self.into_range(at, op.domain[position]));
+            pressed.push(self.ranged(at, op.domain[position]));
         }
         let bound = |k: usize| self.kind(pressed[k]).bound();
         let kind = Kind::Smooth(match op.name {
@@ -386,7 +386,7 @@ impl Generator {
         }
         let reduced = dims.iter().fold(shape.clone(), |shape, &dim| shape.with(dim as usize, 1));
         let count = (shape.numel() / reduced.numel()) as f64;
-        let from = if reduction == ReduceKind::Prod { self.into_range(from, (0.5, 1.5)) } else { from };
+        let from = if reduction == ReduceKind::Prod { self.ranged(from, (0.5, 1.5)) } else { from };
         let kind = match (reduction, kind) {
             (ReduceKind::ArgMax | ReduceKind::ArgMin, _) => {
                 Kind::Int { low: 0, high: shape[dims[0] as usize] as i64 - 1 }

@@ -168,7 +168,7 @@ impl RandomGraph {
                     nudged = Some(reference::evaluate(&moved.tensors.iter().collect::<Vec<_>>()).await?);
                 }
                 let moved = nudged.as_ref().map_or(want[k], |moved| moved[index][k]);
-                if !(off <= allowed + SENSITIVITY * (moved - want[k]).abs()) {
+                if off.is_nan() || off > allowed + SENSITIVITY * (moved - want[k]).abs() {
                     let name = &expected.names[index];
                     let shape = expected.tensors[index].shape();
                     return Ok(Some(format!("{name} {shape}: element {k} is {}, not {}", got[k], want[k])));

@@ -2,9 +2,6 @@
 //!
 //! `FLAMBEAU_SEED=17 cargo test --test random_graphs` runs the graph of one seed.
 
-mod common;
-mod suite;
-
 use flambeau::Device;
 use flambeau::selftest::{self, SuiteReport};
 use std::ops::Range;
@@ -23,7 +20,7 @@ fn seeds() -> Range<u64> {
 
 fn run(device: &Device) -> SuiteReport {
     let report = flambeau::block_on(selftest::random_graphs(device, seeds(), |_| ()));
-    suite::assert_passed(&report);
+    crate::suite::assert_passed(&report);
     println!("summary: random graphs on {report}");
     report
 }
@@ -35,8 +32,8 @@ fn cpu() {
 
 #[test]
 fn gpu() {
-    let device = common::gpu();
+    let device = crate::common::gpu();
     run(&device);
-    let count = suite::validate_shaders(&device);
+    let count = crate::suite::validate_shaders(&device);
     println!("summary: random graphs: naga accepts all {count} shaders");
 }

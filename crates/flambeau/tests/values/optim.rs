@@ -1,8 +1,6 @@
 //! Optimizers against PyTorch, and what a step does with tied, frozen and unused parameters.
 
-mod common;
-
-use common::{assert_values, devices, values};
+use crate::common::{assert_values, devices, values};
 use flambeau::nn::Parameter;
 use flambeau::optim::{Adam, AdamOptions, AdamW, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;

@@ -1,8 +1,6 @@
 //! The tensor API's edges, on every device: empty tensors, refusals and what they say, writing, randomness.
 
-mod common;
-
-use common::{assert_values, devices, values};
+use crate::common::{assert_values, devices, values};
 use flambeau::prelude::*;
 
 /// The message of a refusal.

@@ -1,9 +1,7 @@
 //! Scans, sorts and what is made of them: values of PyTorch, the interpreter's on larger shapes, and gradients by
 //! finite differences.
 
-mod common;
-
-use common::{assert_close, devices};
+use crate::common::{assert_close, devices};
 use flambeau::prelude::*;
 use flambeau::reference;
 use pollster::block_on;

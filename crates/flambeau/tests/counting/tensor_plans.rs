@@ -1,9 +1,11 @@
 //! What the tensor API's graphs cost: plans made and kernels run. A file of its own: the counters are the device's.
 
+use crate::alone;
 use flambeau::prelude::*;
 
 #[test]
 fn plans_and_kernels() {
+    let _alone = alone();
     changing_numbers_make_no_new_plans();
     many_inputs_are_joined_in_groups();
 }

@@ -1,8 +1,6 @@
 //! Autograd as PyTorch has it: accumulation, freed graphs, modes, hooks, custom functions, checkpoints, higher orders.
 
-mod common;
-
-use common::{assert_values, devices, values};
+use crate::common::{assert_values, devices, values};
 use flambeau::autograd::{
     Context, CustomFunction, checkpoint, grad_with, gradcheck_blocking, gradgradcheck_blocking, no_grad_guard,
 };

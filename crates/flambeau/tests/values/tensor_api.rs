@@ -4,9 +4,7 @@
 // A bound of -1 counts from the back: 1..-1 is not empty here.
 #![allow(clippy::reversed_empty_ranges)]
 
-mod common;
-
-use common::{assert_close, devices, values};
+use crate::common::{assert_close, devices, values};
 use flambeau::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
@@ -17,7 +15,7 @@ struct Reference {
 
 impl Reference {
     fn open() -> Reference {
-        let bytes = include_bytes!("data/tensor_api.safetensors");
+        let bytes = include_bytes!("../data/tensor_api.safetensors");
         Reference { file: SafeTensors::deserialize(bytes).expect("the reference file is whole") }
     }
 

@@ -1,8 +1,6 @@
 //! The GPU backend: counts where the queue is called, limits, faults, lost devices, adopted devices.
 
-mod common;
-
-use common::{assert_close, gpu, new_gpu};
+use crate::common::{assert_close, gpu, new_gpu};
 use flambeau::prelude::*;
 use flambeau::{GpuConfig, block_on, read_many};
 

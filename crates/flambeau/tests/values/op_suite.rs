@@ -1,14 +1,11 @@
 //! Every op of the table on every device, against the interpreter; see `flambeau::selftest`.
 
-mod common;
-mod suite;
-
 use flambeau::Device;
 use flambeau::selftest::{self, SuiteReport};
 
 fn run(device: &Device) -> SuiteReport {
     let report = flambeau::block_on(selftest::op_suite(device, |_| ()));
-    suite::assert_passed(&report);
+    crate::suite::assert_passed(&report);
     let missing: Vec<_> = selftest::primitives().difference(&report.ops).copied().collect();
     assert!(missing.is_empty(), "ops that did not run on {}: {missing:?}", report.device);
     println!("summary: op suite on {report}");
@@ -23,8 +20,8 @@ fn cpu() {
 
 #[test]
 fn gpu() {
-    let device = common::gpu();
+    let device = crate::common::gpu();
     run(&device);
-    let count = suite::validate_shaders(&device);
+    let count = crate::suite::validate_shaders(&device);
     println!("summary: op suite: naga accepts all {count} shaders");
 }

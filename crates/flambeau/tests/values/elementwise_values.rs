@@ -1,9 +1,7 @@
 //! Values, first and second derivatives of every elementwise op against PyTorch's, which
 //! tools/reference/elementwise.py has written to tests/data: in F64 on the CPU, in F32 on every device.
 
-mod common;
-
-use common::devices;
+use crate::common::devices;
 use flambeau::autograd::{BackwardOptions, grad};
 use flambeau::{DType, Device, Tensor, block_on};
 use safetensors::SafeTensors;

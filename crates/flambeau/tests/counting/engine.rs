@@ -1,23 +1,15 @@
 //! The scenarios in which a lazy engine goes wrong: graphs that grow, values computed twice or too late, plans that
 //! miss the cache, updates that survive a fault.
 //!
-//! The tests count plans and kernels of a device they share, so they run one at a time.
+//!
 
-mod common;
-
-use common::{assert_values, devices, values};
+use crate::alone;
+use crate::common::{assert_values, devices, values};
 use flambeau::PlanStats;
 use flambeau::autograd::checkpoint;
 use flambeau::nn::{Buffer, Parameter};
 use flambeau::optim::{Adam, AdamOptions, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What `body` cost.
 fn cost<T>(device: &Device, body: impl FnOnce() -> T) -> (T, PlanStats) {

@@ -1,14 +1,14 @@
 //! Graphs of 100,000 nodes: building, backward, evaluating and dropping them overflows no stack.
 
-mod common;
-
-use common::{assert_values, devices};
+use crate::alone;
+use crate::common::{assert_values, devices};
 use flambeau::prelude::*;
 
 const DEPTH: usize = 100_000;
 
 #[test]
 fn an_untracked_chain() {
+    let _alone = alone();
     for device in devices() {
         let mut x = Tensor::zeros([4], &device);
         let step = Tensor::ones([4], &device);
@@ -21,6 +21,7 @@ fn an_untracked_chain() {
 
 #[test]
 fn a_chain_that_is_never_evaluated() {
+    let _alone = alone();
     for device in devices() {
         let step = Tensor::ones([4], &device);
         // Below the number of nodes at which the engine evaluates by itself, twice.
@@ -36,6 +37,7 @@ fn a_chain_that_is_never_evaluated() {
 
 #[test]
 fn a_tracked_chain_backwards() {
+    let _alone = alone();
     for device in devices() {
         let x = Tensor::ones([4], &device).requires_grad();
         let mut y = &x * 1.0;
@@ -51,6 +53,7 @@ fn a_tracked_chain_backwards() {
 
 #[test]
 fn a_tracked_chain_that_saves_every_value() {
+    let _alone = alone();
     for device in devices() {
         let x = Tensor::full([4], 1.0, &device).requires_grad();
         let mut y = x.clone();
@@ -64,6 +67,7 @@ fn a_tracked_chain_that_saves_every_value() {
 
 #[test]
 fn a_chain_of_which_every_value_is_held() {
+    let _alone = alone();
     for device in devices() {
         let one = Tensor::ones([1], &device);
         let mut held = vec![Tensor::zeros([1], &device)];
@@ -79,6 +83,7 @@ fn a_chain_of_which_every_value_is_held() {
 
 #[test]
 fn a_loop_that_evaluates_every_value() {
+    let _alone = alone();
     for device in devices() {
         // A software adapter takes about a millisecond a submission.
         let steps = if device.is_cpu() { DEPTH } else { 1000 };

@@ -1,8 +1,6 @@
 //! Custom kernels: values on every device, several outputs, uniform numbers as data, gradients, and errors.
 
-mod common;
-
-use common::{assert_close, devices, gpu};
+use crate::common::{assert_close, devices, gpu};
 use flambeau::prelude::*;
 use flambeau::{CustomKernel, reference};
 use pollster::block_on;

@@ -1,0 +1,19 @@
+//! What evaluations cost, counted: plans, kernels, pending nodes, graphs of 100,000 nodes.
+//!
+//! The counters belong to devices that all tests of a binary share, so these have a binary of their own and run one
+//! at a time.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod deep_graph;
+mod engine;
+mod tensor_plans;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Held by a test while it counts.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}

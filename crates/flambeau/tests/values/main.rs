@@ -1,0 +1,18 @@
+//! What ops, derivatives, optimizers and backends compute: against the interpreter, PyTorch and finite differences.
+//!
+//! One binary, so that the library is linked once; `cargo test --test values autograd` runs one topic.
+
+mod autograd;
+#[path = "../common/mod.rs"]
+mod common;
+mod custom_kernel;
+mod elementwise_values;
+mod gpu_backend;
+mod op_suite;
+mod optim;
+mod random_graphs;
+mod scan_sort;
+mod suite;
+mod tensor_api;
+mod tensor_edges;
+mod thin_walk;
