@@ -24,12 +24,13 @@ pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
 pub use engine::PlanStats;
 pub use error::{Error, Result};
+pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
 pub use tensor::{
-    ContractedDims, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes, Span,
-    SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+    ContractedDims, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes,
+    Span, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]

@@ -8,6 +8,7 @@
 //! Everything else is a composite method on `Tensor`, written with these.
 
 pub(crate) mod argsort;
+pub(crate) mod custom;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;

@@ -71,11 +71,11 @@ impl Scan {
         let expand = |x: &Tensor| x.try_unsqueeze(dim as isize)?.try_expand(&square);
         let (i, k) = (x.iota_of(&square, dim), x.iota_of(&square, dim + 1));
         let all = expand(x)?;
-        let others = i.try_eq(&k)?.try_where_cond(&all.ones_like(), &all)?;
+        let others = i.try_eq(&k)?.try_where_cond(all.ones_like(), &all)?;
         let products = others.scanned(dim + 1, self.kind, self.reverse)?;
         let absent = if self.reverse { k.try_gt(&i)? } else { i.try_gt(&k)? };
         let terms = expand(g)?.try_mul(&products)?;
-        absent.try_where_cond(&terms.zeros_like(), &terms)?.try_sum(dim as isize + 1)
+        absent.try_where_cond(terms.zeros_like(), &terms)?.try_sum(dim as isize + 1)
     }
 }
 
@@ -165,7 +165,13 @@ impl Structured for Scan {
         if meta.numel() == 0 {
             return Ok(Vec::new());
         }
-        Ok(vec![self.by_workgroup(meta)])
+        let Rows { rows, length, inner } = self.rows(&meta.shape);
+        let many_side_by_side = inner >= 64 && rows >= 1024;
+        Ok(vec![if length <= 64 || many_side_by_side {
+            self.by_thread(meta)
+        } else {
+            self.by_workgroup(meta)
+        }])
     }
 }
 
@@ -174,28 +180,44 @@ const THREADS: usize = 256;
 const EACH: usize = 4;
 
 impl Scan {
+    /// WGSL of the operator and of its identity.
+    fn operator(&self, lane: &str) -> (&'static str, String) {
+        match self.kind {
+            ScanKind::Sum => ("+", format!("{lane}(0)")),
+            ScanKind::Prod => ("*", format!("{lane}(1)")),
+        }
+    }
+
+    /// A thread per row: short rows, or rows that lie side by side.
+    fn by_thread(&self, meta: &Meta) -> Program {
+        let lane = lane_type(meta.dtype);
+        let (symbol, identity) = self.operator(lane);
+        let body = format!(
+            "    let row = (group.x + group.y * groups.x) * {THREADS}u + thread;
+    if (row >= rows) {{ return; }}
+    let base = (row / inner) * length * inner + row % inner;
+    var running = {identity};
+    for (var k = 0u; k < length; k++) {{
+        let at = base + {position} * inner;
+        running = running {symbol} {value};
+        y[at] = {result};
+    }}
+",
+            position = self.position(),
+            value = widen(meta.dtype, "x[at]"),
+            result = narrow(meta.dtype, "running"),
+        );
+        self.program(meta, "", &body, groups_for(self.rows(&meta.shape).rows, THREADS))
+    }
+
     /// A workgroup per row goes along it chunk by chunk. Each thread combines a few neighbours, the totals are scanned
     /// in workgroup memory (Hillis–Steele), and the last one is carried to the next chunk: always the same order.
     fn by_workgroup(&self, meta: &Meta) -> Program {
-        let Rows { rows, length, inner } = self.rows(&meta.shape);
-        let (lane, stored) = (lane_type(meta.dtype), storage_type(meta.dtype));
-        let (symbol, identity) = match self.kind {
-            ScanKind::Sum => ("+", format!("{lane}(0)")),
-            ScanKind::Prod => ("*", format!("{lane}(1)")),
-        };
-        let source = format!(
-            "{enable}@group(0) @binding(0) var<storage, read> x: array<{stored}>;
-@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
-@group(0) @binding(2) var<uniform> params: array<vec4<u32>, 1>;
-var<workgroup> totals: array<{lane}, {THREADS}>;
-
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let rows = params[0].x;
-    let length = params[0].y;
-    let inner = params[0].z;
-    let row = group.x + group.y * groups.x;
+        let lane = lane_type(meta.dtype);
+        let (symbol, identity) = self.operator(lane);
+        let totals = format!("var<workgroup> totals: array<{lane}, {THREADS}>;\n");
+        let body = format!(
+            "    let row = group.x + group.y * groups.x;
     if (row >= rows) {{ return; }}
     let base = (row / inner) * length * inner + row % inner;
     var carry = {identity};
@@ -232,14 +254,38 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         carry = carry {symbol} totals[{last}];
         workgroupBarrier();
     }}
-}}
 ",
-            enable = if meta.dtype == DType::F16 { "enable f16;\n" } else { "" },
             chunk = THREADS * EACH,
-            position = if self.reverse { "(length - 1u - k)" } else { "k" },
+            position = self.position(),
             value = widen(meta.dtype, "x[at]"),
             result = narrow(meta.dtype, "result"),
             last = THREADS - 1,
+        );
+        self.program(meta, &totals, &body, groups_for(self.rows(&meta.shape).rows, 1))
+    }
+
+    /// WGSL of the place of the k-th element in scanning order.
+    fn position(&self) -> &'static str {
+        if self.reverse { "(length - 1u - k)" } else { "k" }
+    }
+
+    fn program(&self, meta: &Meta, declarations: &str, body: &str, groups: [u32; 3]) -> Program {
+        let Rows { rows, length, inner } = self.rows(&meta.shape);
+        let source = format!(
+            "{enable}@group(0) @binding(0) var<storage, read> x: array<{stored}>;
+@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
+@group(0) @binding(2) var<uniform> params: array<vec4<u32>, 1>;
+{declarations}
+@compute @workgroup_size({THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let rows = params[0].x;
+    let length = params[0].y;
+    let inner = params[0].z;
+{body}}}
+",
+            enable = if meta.dtype == DType::F16 { "enable f16;\n" } else { "" },
+            stored = storage_type(meta.dtype),
         );
         Program {
             label: self.name(),
@@ -247,7 +293,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             entry: "main".into(),
             bindings: vec![Bound::Input(0), Bound::Output(0)],
             params: [rows, length, inner].iter().map(|&size| Param::Fixed(size as u32)).collect(),
-            groups: groups_for(rows, 1),
+            groups,
             scratch: Vec::new(),
             trusted: true,
             checks: None,
@@ -264,7 +310,13 @@ mod tests {
     #[test]
     fn shaders_are_valid() {
         for dtype in [DType::I32, DType::U32, DType::F16, DType::F32] {
-            for (shape, dim) in [(&[7][..], 0), (&[3, 5000, 2], 1), (&[70_000, 3], 1)] {
+            for (shape, dim) in [
+                (&[7][..], 0),
+                (&[3, 5000, 2], 1),
+                (&[70_000, 3], 1),
+                (&[66_000, 65], 1),
+                (&[9, 70, 2000], 1),
+            ] {
                 for (kind, reverse) in [(ScanKind::Sum, true), (ScanKind::Prod, false)] {
                     let op = StructuredOp::Scan(Scan { dim, kind, reverse });
                     let programs = validate(&call(op, &[(shape, dtype)], &[(shape, dtype)]));

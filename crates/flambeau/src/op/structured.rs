@@ -2,6 +2,7 @@
 //! interpreter, all in one file.
 
 use super::argsort::ArgSort;
+use super::custom::Custom;
 use super::elementwise::Block;
 use super::matmul::MatMul;
 use super::scan::Scan;
@@ -13,6 +14,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
 use crate::shape::Shape;
+use std::sync::Arc;
 
 /// How an operand must lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub(crate) enum StructuredOp {
     ArgSort(ArgSort),
     /// Running sums and products.
     Scan(Scan),
+    /// A kernel written by the user.
+    Custom(Arc<Custom>),
 }
 
 impl std::ops::Deref for StructuredOp {
@@ -74,6 +78,7 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::Scatter(op) => op,
             StructuredOp::ArgSort(op) => op,
             StructuredOp::Scan(op) => op,
+            StructuredOp::Custom(op) => &**op,
         }
     }
 }

@@ -49,6 +49,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | StructuredOp::ArgSort(_)
             | StructuredOp::Scan(_),
         ) => true,
+        // A user's kernel has a name of its own.
+        Op::Structured(StructuredOp::Custom(_)) => false,
         // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
         Op::Healthy | Op::Unsaved => false,
     }

@@ -114,6 +114,11 @@ impl From<Ellipsis> for Index {
         Index::Ellipsis
     }
 }
+impl From<Tensor> for Index {
+    fn from(index: Tensor) -> Self {
+        Index::Tensor(index)
+    }
+}
 impl From<&Tensor> for Index {
     fn from(index: &Tensor) -> Self {
         Index::Tensor(index.clone())

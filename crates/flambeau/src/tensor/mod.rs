@@ -5,6 +5,7 @@
 //! caller's line with the error's message, `x.try_name()` returns it.
 
 mod create;
+mod custom;
 mod display;
 mod einsum;
 mod grad;
@@ -30,6 +31,7 @@ mod statistics;
 mod view;
 
 pub use create::{IntoTensorData, TensorOptions};
+pub use custom::CustomKernel;
 pub use index_spec::{Ellipsis, Index, IndexSpec, NewAxis, Span};
 pub use linalg::ContractedDims;
 pub use pad::PadMode;

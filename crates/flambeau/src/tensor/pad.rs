@@ -78,7 +78,7 @@ impl Tensor {
             if value.to_f64() == 0.0 {
                 return Ok(padded);
             }
-            embedded(inside)?.try_where_cond(&padded, &padded.full_like(value))
+            embedded(inside)?.try_where_cond(&padded, padded.full_like(value))
         }
     }
 

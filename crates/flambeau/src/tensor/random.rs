@@ -10,7 +10,7 @@ use crate::rng::Generator;
 use crate::shape::Shape;
 
 impl Tensor {
-    /// Random bits (U32).
+    /// Random bits (U32), as many words of the generator's stream as there are elements.
     #[track_caller]
     pub(crate) fn bits(shape: impl Into<Shape>, generator: &Generator, device: &Device) -> Tensor {
         expect(Tensor::try_bits(shape.into(), generator, device))

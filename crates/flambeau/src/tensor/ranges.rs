@@ -28,7 +28,7 @@ impl Tensor {
             return Err(Error::shape(op, format!("shape {} has fewer than two dimensions", self.shape())));
         }
         let beside = Tensor::beside_diagonal(self.size(-2), self.size(-1), self.device())?;
-        keep(&beside)?.try_where_cond(self, &self.zeros_like())
+        keep(&beside)?.try_where_cond(self, self.zeros_like())
     }
 
     twins! {

@@ -10,8 +10,8 @@ impl Tensor {
     #[track_caller]
     fn flat_at_zero(&self, function: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
         let zero = self.try_eq(0)?;
-        let away = zero.try_where_cond(&self.ones_like(), self)?;
-        zero.try_where_cond(&self.zeros_like(), &function(&away)?)
+        let away = zero.try_where_cond(self.ones_like(), self)?;
+        zero.try_where_cond(self.zeros_like(), function(&away)?)
     }
 
     /// The dims' variance and mean, which keep the dimensions.
@@ -177,7 +177,7 @@ impl Tensor {
             // inf − inf.
             let largest = x.detach().try_amax_keepdim(&dims)?;
             let infinite = largest.try_abs()?.try_eq(f64::INFINITY)?;
-            let shift = infinite.try_where_cond(&largest.zeros_like(), &largest)?;
+            let shift = infinite.try_where_cond(largest.zeros_like(), &largest)?;
             x.try_sub(&shift)?.try_exp()?.try_sum_keepdim(&dims)?.try_log()?.try_add(&shift)
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::dtype::{DType, Element};
 use half::f16;
+use std::any::Any;
 
 /// Contiguous values in host memory.
 #[derive(Debug, Clone)]
@@ -65,5 +66,22 @@ impl HostBuffer {
 
     pub fn len(&self) -> usize {
         each_dtype!(self, values => values.len())
+    }
+
+    pub fn dtype(&self) -> DType {
+        fn of<T: Element>(_: &[T]) -> DType {
+            T::DTYPE
+        }
+        each_dtype!(self, values => of(values))
+    }
+
+    /// The values, if `T` is their type.
+    pub fn slice<T: Element>(&self) -> Option<&[T]> {
+        each_dtype!(self, values => (values as &dyn Any).downcast_ref::<Vec<T>>().map(Vec::as_slice))
+    }
+
+    /// The values, to be changed, if `T` is their type.
+    pub fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        each_dtype!(self, values => (values as &mut dyn Any).downcast_mut::<Vec<T>>().map(Vec::as_mut_slice))
     }
 }
