@@ -26,6 +26,7 @@ pub(super) fn run(device: &Device, elsewhere: &Device) -> CaseReport {
     report
 }
 
+type View = fn(&Tensor) -> Result<Tensor>;
 type Call = (&'static str, &'static str, Result<Tensor>);
 
 fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
@@ -67,8 +68,7 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
             calls.push((kind.name(), "rows of no elements", reduce(Dims::from(1), &[2, 0])));
         }
     }
-    type Refused = (&'static str, &'static str, fn(&Tensor) -> Result<Tensor>);
-    let views: [Refused; 13] = [
+    let views: [(&'static str, &'static str, View); 13] = [
         ("reshape", "another number of elements", |x| x.try_reshape([4])),
         ("permute", "a dimension twice", |x| x.try_permute(&[0, 0])),
         ("permute", "too few dimensions", |x| x.try_permute(&[0])),

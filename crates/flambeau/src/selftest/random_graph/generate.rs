@@ -4,6 +4,7 @@
 //! two, small enough that f32 arithmetic on it is exact), an integer, or a boolean. Comparisons, roundings, extremes
 //! and casts to integers, whose results jump, only see values that are exact.
 
+use super::kind::Kind;
 use super::recipe::Step;
 use crate::dtype::DType;
 use crate::op::elementwise::{SELECT, Signature, table};
@@ -16,49 +17,6 @@ use crate::shape::Shape;
 const MAX_NUMEL: usize = 120;
 /// Smooth values beyond this are pressed together before they are used again.
 const TAME: f64 = 4.0;
-/// Values on a grid stay below this many steps of it: f32 holds them exactly, and sums of some more.
-const MAX_GRID_STEPS: f64 = 65536.0;
-
-/// What is known about a value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
-    /// A float up to about this size.
-    Smooth(f64),
-    /// A multiple of 2^−bits up to this size.
-    Grid {
-        bits: i32,
-        bound: f64,
-    },
-    /// An I32 in a range.
-    Int {
-        low: i64,
-        high: i64,
-    },
-    Bool,
-}
-
-impl Kind {
-    fn is_float(self) -> bool {
-        matches!(self, Kind::Smooth(_) | Kind::Grid { .. })
-    }
-
-    fn bound(self) -> f64 {
-        match self {
-            Kind::Smooth(bound) | Kind::Grid { bound, .. } => bound,
-            Kind::Int { low, high } => low.abs().max(high.abs()) as f64,
-            Kind::Bool => 1.0,
-        }
-    }
-
-    /// The kind of values that are zero or of this kind.
-    fn or_zero(self) -> Kind {
-        match self {
-            Kind::Int { low, high } => Kind::Int { low: low.min(0), high: high.max(0) },
-            other => other,
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub shape: Shape,
@@ -200,7 +158,7 @@ impl Generator {
     }
 
     /// The value, pressed into a range unless it is known to lie there.
-    fn ranged(&mut self, at: usize, (low, high): (f64, f64)) -> usize {
+    fn pressed(&mut self, at: usize, (low, high): (f64, f64)) -> usize {
         let bound = self.kind(at).bound();
         if -bound >= low && bound <= high {
             return at;
@@ -210,7 +168,7 @@ impl Generator {
     }
 
     fn tame(&mut self, at: usize) -> usize {
-        self.ranged(at, (-TAME, TAME))
+        self.pressed(at, (-TAME, TAME))
     }
 
     fn push_map(&mut self, op: &'static Elementwise, args: Vec<usize>, kind: Kind) -> usize {
@@ -241,7 +199,7 @@ impl Generator {
         }
         let mut pressed = Vec::new();
         for (position, at) in args.into_iter().enumerate() {
-            pressed.push(self.ranged(at, op.domain[position]));
+            pressed.push(self.pressed(at, op.domain[position]));
         }
         let bound = |k: usize| self.kind(pressed[k]).bound();
         let kind = Kind::Smooth(match op.name {
@@ -271,7 +229,7 @@ impl Generator {
             4 => (entry("relu"), vec![a], self.kind(a)),
             _ => (entry("floor"), vec![a], Kind::Grid { bits: 0, bound: bound.ceil() }),
         };
-        fits_grid(kind).then(|| self.push_map(op, args, kind))
+        kind.is_exact_or_tame().then(|| self.push_map(op, args, kind))
     }
 
     fn view(&mut self) {
@@ -386,7 +344,7 @@ impl Generator {
         }
         let reduced = dims.iter().fold(shape.clone(), |shape, &dim| shape.with(dim as usize, 1));
         let count = (shape.numel() / reduced.numel()) as f64;
-        let from = if reduction == ReduceKind::Prod { self.ranged(from, (0.5, 1.5)) } else { from };
+        let from = if reduction == ReduceKind::Prod { self.pressed(from, (0.5, 1.5)) } else { from };
         let kind = match (reduction, kind) {
             (ReduceKind::ArgMax | ReduceKind::ArgMin, _) => {
                 Kind::Int { low: 0, high: shape[dims[0] as usize] as i64 - 1 }
@@ -399,7 +357,7 @@ impl Generator {
             }
             (_, kind) => kind,
         };
-        if !fits_grid(kind) {
+        if !kind.is_exact_or_tame() {
             return;
         }
         let at = self.push(Step::Reduce { from, kind: reduction, dims }, reduced.clone(), kind);
@@ -491,7 +449,7 @@ impl Generator {
                     }
                     _ => Kind::Smooth(bound),
                 };
-                if fits_grid(kind) {
+                if kind.is_exact_or_tame() {
                     self.push_map(&SELECT, vec![condition, a, b], kind);
                 }
             }
@@ -522,20 +480,8 @@ impl Generator {
             }
             (Kind::Smooth(_), _) => return,
         };
-        if fits_grid(kind) {
+        if kind.is_exact_or_tame() {
             self.push(Step::Cast { from, dtype }, shape, kind);
         }
-    }
-}
-
-/// Is arithmetic on such values exact in f32?
-fn fits_grid(kind: Kind) -> bool {
-    match kind {
-        Kind::Grid { bits, bound } => {
-            bits <= 12 && bound * f64::from(1u32 << bits.clamp(0, 31)) <= MAX_GRID_STEPS
-        }
-        Kind::Int { low, high } => low > -60000 && high < 60000,
-        Kind::Smooth(bound) => bound < 1e4,
-        Kind::Bool => true,
     }
 }
