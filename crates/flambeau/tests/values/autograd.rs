@@ -528,7 +528,7 @@ fn in_place_methods_are_recorded() {
         let error = message(x.try_add_(1.0));
         assert!(error.contains("add_: a leaf that requires a gradient"), "{error}");
         let mut y = &x * 2.0;
-        y.mul_(&y.clone());
+        y.mul_(y.clone());
         y.sum(..).backward().unwrap();
         assert_values(&x.grad().unwrap(), &[8.0, 16.0]);
         // Under no_grad the leaf stays the leaf it was, with its gradient.

@@ -330,7 +330,7 @@ fn powers_of_zero_have_finite_gradients() {
         assert_eq!(values(&found[0]), [0.0, 0.0, 0.0]);
         assert_eq!(values(&found[1]), [0.0, 0.0, f64::from(2.0f32.ln())]);
         let x = Tensor::new([-2.0, 3.0], &device).requires_grad();
-        let cube = x.pow(&Tensor::new([3.0, 3.0], &device));
+        let cube = x.pow(Tensor::new([3.0, 3.0], &device));
         assert_eq!(values(&gradients(&cube.sum(..), &[x], false)[0]), [12.0, 27.0]);
     }
 }
