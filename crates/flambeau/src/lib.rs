@@ -1,4 +1,24 @@
-//! Flambeau: deep learning in pure Rust.
+//! Flambeau: deep learning in pure Rust, on any GPU through WebGPU, natively and in the browser, and on the CPU with
+//! the same answers.
+//!
+//! A [`Tensor`] is a node in a lazy graph: methods check shapes and dtypes and add nodes, [`Tensor::backward`] adds
+//! the nodes of the gradients, and reading a value or an optimizer's step evaluates what is needed as one plan. Plans
+//! are cached by structure, so that every step of a training loop is one submission that makes nothing new.
+//!
+//! ```
+//! use flambeau::prelude::*;
+//!
+//! let device = Device::cpu(); // or Device::best().await
+//! let x = Tensor::new([[1.0, 2.0], [3.0, 4.0]], &device).requires_grad();
+//! let y = x.matmul(&x.t()).relu().sum(..);
+//! y.backward()?;
+//! assert_eq!(y.item_blocking()?, 52.0);
+//! assert_eq!(x.grad().unwrap().to_string(), "tensor([[ 8., 12.],\n        [ 8., 12.]])");
+//! # Ok::<(), flambeau::Error>(())
+//! ```
+//!
+//! Where to start: [`Tensor`] for ops, [`Device`] for where they run, [`autograd`] for derivatives, [`nn`] and
+//! [`optim`] for training, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
 
 pub mod autograd;
 mod backend;
@@ -44,3 +64,8 @@ pub mod prelude {
         Tensor, eval,
     };
 }
+
+/// The code blocks of the README, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

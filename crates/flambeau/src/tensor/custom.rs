@@ -75,6 +75,20 @@ impl CustomKernel {
         CustomKernel { op, uniform: Vec::new() }
     }
 
+    /// A kernel whose WGSL is in a file; a missing or unreadable file is an error that names it.
+    ///
+    /// ```
+    /// # use flambeau::CustomKernel;
+    /// let error = CustomKernel::from_file("blur", "shaders/blur.wgsl").unwrap_err();
+    /// assert!(error.to_string().starts_with("shaders/blur.wgsl: "));
+    /// ```
+    pub fn from_file(name: &str, path: impl AsRef<std::path::Path>) -> Result<CustomKernel> {
+        let path = path.as_ref();
+        let source = std::fs::read_to_string(path)
+            .map_err(|error| Error::Io { path: path.display().to_string(), message: error.to_string() })?;
+        Ok(CustomKernel::new(name, &source))
+    }
+
     /// Another entry point.
     pub fn entry(mut self, entry: &str) -> CustomKernel {
         self.op.entry = entry.into();

@@ -4,12 +4,12 @@
 //!
 
 use crate::alone;
-use crate::common::{assert_values, devices, values};
-use flambeau::PlanStats;
+use crate::common::{assert_values, devices, new_gpu, values};
 use flambeau::autograd::checkpoint;
 use flambeau::nn::{Buffer, Parameter};
 use flambeau::optim::{Adam, AdamOptions, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;
+use flambeau::{GpuConfig, PlanStats};
 
 /// What `body` cost.
 fn cost<T>(device: &Device, body: impl FnOnce() -> T) -> (T, PlanStats) {
@@ -319,19 +319,40 @@ fn ten_thousand_steps() {
         let mlp = Mlp::new(&device);
         let mut adam = Adam::new(mlp.parameters(), 1e-3);
         let first = train(&mlp, &mut adam).item_blocking().unwrap();
-        let start = std::time::Instant::now();
+        let in_use = || device.memory().map(|memory| memory.in_use);
+        let mut after_100 = None;
         let (last, cost) = cost(&device, || {
             let mut last = None;
-            for _ in 0..10_000 {
+            for step in 0..10_000 {
                 last = Some(train(&mlp, &mut adam));
+                if step == 99 {
+                    after_100 = in_use();
+                }
             }
             last
         });
-        println!("10,000 steps in {:.2} s, {cost:?}", start.elapsed().as_secs_f64());
+        assert_eq!(in_use(), after_100, "the ledger is flat");
         // The second step may still differ from the first in what is held; then every step is the same.
         assert_eq!(cost.runs, 10_000);
         assert!(cost.misses <= 2, "{cost:?}");
         let last = last.unwrap().item_blocking().unwrap();
         assert!(last < 0.5 * first, "the loss falls: {first} to {last}");
     }
+}
+
+#[test]
+fn a_training_step_is_one_submission_that_makes_nothing_new() {
+    let device = new_gpu(GpuConfig::default());
+    let mlp = Mlp::new(&device);
+    let mut adam = Adam::new(mlp.parameters(), 1e-3);
+    train(&mlp, &mut adam);
+    let (plans, before) = (device.plan_stats(), device.gpu_stats().unwrap());
+    train(&mlp, &mut adam);
+    let (plans_after, after) = (device.plan_stats(), device.gpu_stats().unwrap());
+    assert_eq!(after.submits - before.submits, 1);
+    assert_eq!((plans_after.hits - plans.hits, plans_after.misses - plans.misses), (1, 0));
+    assert_eq!(after.pipelines_created, before.pipelines_created, "no new pipeline");
+    assert_eq!(after.buffers_created, before.buffers_created, "no new buffer");
+    let kernels = after.dispatches - before.dispatches;
+    println!("summary: a training step of a two-layer network with Adam: 1 submission, {kernels} kernels");
 }
