@@ -6,13 +6,15 @@ use flambeau::optim::{Adam, Optimizer};
 use flambeau::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// The accuracy that counts as solved.
 const GOAL: f64 = 0.99;
-/// Side of the picture, in pixels.
+/// Side of the picture, in pixels, and of the square it shows.
 const PICTURE: usize = 56;
+const SIDE: f64 = 1.1;
 
 /// What can be chosen on the command line.
 #[derive(clap::Args)]
@@ -32,11 +34,14 @@ pub struct Options {
     /// Seed of data and weights: the same seed gives the same run on every device.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Write a picture of what was learned to this SVG file.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { steps: 2000, points: 500, hidden: 64, learning_rate: 0.01, seed: 1 }
+        Options { steps: 2000, points: 500, hidden: 64, learning_rate: 0.01, seed: 1, picture: None }
     }
 }
 
@@ -166,6 +171,14 @@ pub async fn train(device: &Device, options: &Options, json: bool) -> Result<Exi
             );
         }
     }
+    if let Some(path) = &options.picture {
+        let read = flambeau::read_many(&[&x, &class]).await?;
+        let points: Vec<[f64; 3]> =
+            read[0].chunks(2).zip(&read[1]).map(|(at, &class)| [at[0], at[1], class]).collect();
+        let svg = picture::svg(&map(&net, device).await?, PICTURE, &points, SIDE);
+        std::fs::write(path, svg)
+            .map_err(|error| Error::Io { path: path.display().to_string(), message: error.to_string() })?;
+    }
     if train.min(test) < GOAL {
         eprintln!("the accuracy is below {:.0}%: try more --steps", 100.0 * GOAL);
         return Ok(ExitCode::FAILURE);
@@ -173,9 +186,9 @@ pub async fn train(device: &Device, options: &Options, json: bool) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// The probability of the second spiral over the square [−1.1, 1.1]².
+/// The probability of the second spiral over the square [−SIDE, SIDE]².
 async fn map(net: &Net, device: &Device) -> Result<Vec<f64>> {
-    let axis = Tensor::linspace(-1.1, 1.1, PICTURE, device);
+    let axis = Tensor::linspace(-SIDE, SIDE, PICTURE, device);
     let x = axis.reshape([1, PICTURE, 1]).expand([PICTURE, PICTURE, 1]);
     let y = (-&axis).reshape([PICTURE, 1, 1]).expand([PICTURE, PICTURE, 1]);
     let grid = Tensor::cat(&[&x, &y], 2).reshape([PICTURE * PICTURE, 2]);

@@ -9,8 +9,9 @@ use crate::plan::graph::{self, Graph};
 use crate::tensor::node::{Node, Storage, Value};
 use smallvec::SmallVec;
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Pending nodes above which building a graph evaluates what is held, so that a loop that never reads a value
@@ -20,12 +21,22 @@ const MAX_PENDING: usize = 50_000;
 const MAX_PLANS: usize = 256;
 
 /// What a device keeps between evaluations.
-#[derive(Default)]
 pub(crate) struct Engine {
+    id: u64,
     plans: Mutex<Plans>,
-    /// Unevaluated nodes, some of them held by tensor handles.
-    pending: Mutex<Vec<Weak<Node>>>,
-    pending_count: AtomicUsize,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        static ENGINES: AtomicU64 = AtomicU64::new(0);
+        Engine { id: ENGINES.fetch_add(1, Relaxed), plans: Mutex::default() }
+    }
+}
+
+thread_local! {
+    /// Unevaluated nodes that this thread has made, by engine; some of them are held by tensor handles. They belong
+    /// to the thread so that one thread's step neither computes another's work nor fails with it.
+    static PENDING: RefCell<HashMap<u64, Vec<Weak<Node>>>> = RefCell::default();
 }
 
 #[derive(Default)]
@@ -74,14 +85,19 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
-        if self.engine().pending_count.fetch_add(1, Relaxed) > MAX_PENDING {
+        let count = |pending: &mut Vec<Weak<Node>>| pending.len();
+        if self.with_pending(count) >= MAX_PENDING {
             // A failure shows again, with its message, when a value is read.
             if let Err(error) = self.evaluate_with_held(&[]) {
                 log::warn!("evaluating pending work failed: {error}");
             }
         }
         // After the evaluation, which would forget it: nobody holds it yet.
-        lock(&self.engine().pending).push(Arc::downgrade(node));
+        self.with_pending(|pending| pending.push(Arc::downgrade(node)));
+    }
+
+    fn with_pending<T>(&self, body: impl FnOnce(&mut Vec<Weak<Node>>) -> T) -> T {
+        PENDING.with_borrow_mut(|pending| body(pending.entry(self.engine().id).or_default()))
     }
 
     /// Makes memory for values given by the host.
@@ -95,25 +111,20 @@ impl Device {
         self.run(wanted, &[])
     }
 
-    /// Evaluates these values and every unevaluated tensor that somebody holds, in one plan: what an optimizer's
+    /// Evaluates these values and every unevaluated tensor of this thread that somebody holds, in one plan: what an optimizer's
     /// step does, so that nothing chains from batch to batch.
     pub(crate) fn evaluate_with_held(&self, updates: &[Value]) -> Result<()> {
+        let pending = self.with_pending(std::mem::take);
         let mut held: Vec<Value> = Vec::new();
-        {
-            let mut pending = lock(&self.engine().pending);
-            self.engine().pending_count.store(0, Relaxed);
-            pending.drain(..).for_each(|node| {
-                if let Some(node) = node.upgrade()
-                    && node.is_held()
-                    && node.is_pending()
-                {
-                    held.push(Value { node, output: 0 });
-                }
-            });
+        for node in pending.iter().filter_map(Weak::upgrade) {
+            if node.is_held() && node.is_pending() {
+                held.push(Value { node, output: 0 });
+            }
         }
         let result = self.run(&held, updates);
         if result.is_err() {
-            lock(&self.engine().pending).extend(held.iter().map(|value| Arc::downgrade(&value.node)));
+            let kept = held.iter().map(|value| Arc::downgrade(&value.node));
+            self.with_pending(|pending| pending.extend(kept));
         }
         result
     }

@@ -5,7 +5,7 @@ use super::elementwise::Block;
 use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{Params, lane_type, narrow, storage_type, widen};
+use crate::backend::wgsl::{Params, groups_for, lane_type, narrow, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::plan::kernel::{Operand, StructuredCall};
@@ -102,7 +102,11 @@ impl Structured for MatMul {
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        Ok(vec![tiled(call)])
+        let Sizes { k, .. } = sizes(&call.inputs[0].meta.shape, &call.outputs[0].1.shape);
+        match k.div_ceil(PART) {
+            0 | 1 => Ok(vec![tiled(call, 1)]),
+            parts => Ok(vec![tiled(call, parts), sum_of_parts(call, parts)]),
+        }
     }
 }
 
@@ -198,24 +202,30 @@ fn integer_product<T: Copy + Default>(
 /// Rows and columns of C per workgroup, and steps of K per round. 16 × 16 threads own 4 × 4 results each.
 const TILE: usize = 64;
 const DEPTH: usize = 16;
+/// Steps of K one workgroup takes; longer sums are made in parts, which a second shader adds up in order.
+const PART: usize = 32_768;
 
 /// C tile by tile: A (64 × 16) and B (16 × 64) of each round go through workgroup memory, and every thread keeps a
 /// 4 × 4 corner of C in registers.
-fn tiled(call: &StructuredCall) -> Program {
+fn tiled(call: &StructuredCall, parts: usize) -> Program {
     let (a, b) = (&call.inputs[0], &call.inputs[1]);
     let (_, c) = &call.outputs[0];
     let Sizes { batches, m, n, k } = sizes(&a.meta.shape, &c.shape);
     let mut params = Params::default();
     let [pm, pn, pk, pb] = [m, n, k, batches].map(|size| params.size(size));
+    let pjobs = params.size(batches * parts);
     let load_a = element(&mut params, a, "a", "row", "i");
     let load_b = element(&mut params, b, "b", "i", "column");
     let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
     let enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" };
-    let result = narrow(c.dtype, "acc[r][s]");
+    let (target, result, bound) = match parts {
+        1 => (stored, narrow(c.dtype, "acc[r][s]"), Bound::Output(0)),
+        _ => (lane, "acc[r][s]".to_string(), Bound::Scratch(0)),
+    };
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
 @group(0) @binding(1) var<storage, read> b: array<{stored}>;
-@group(0) @binding(2) var<storage, read_write> c: array<{stored}>;
+@group(0) @binding(2) var<storage, read_write> c: array<{target}>;
 @group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
 var<workgroup> tile_a: array<{lane}, {tile_len}>;
 var<workgroup> tile_b: array<{lane}, {tile_len}>;
@@ -234,10 +244,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
         @builtin(local_invocation_index) thread: u32, @builtin(num_workgroups) groups: vec3<u32>) {{
     let row0 = group.y * {TILE}u;
     let column0 = group.x * {TILE}u;
-    for (var batch = group.z; batch < {pb}; batch += groups.z) {{
+    for (var job = group.z; job < {pjobs}; job += groups.z) {{
+        let batch = job % {pb};
+        let first = job / {pb} * {PART}u;
+        let end = min(first + {PART}u, {pk});
         var acc: array<array<{lane}, 4>, 4>;
         for (var r = 0u; r < 4u; r++) {{ for (var s = 0u; s < 4u; s++) {{ acc[r][s] = {lane}(0); }} }}
-        for (var k0 = 0u; k0 < {pk}; k0 += {DEPTH}u) {{
+        for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
             for (var t = 0u; t < 4u; t++) {{
                 let at = thread + t * 256u;
                 tile_a[at] = load_a(batch, row0 + at / {DEPTH}u, k0 + at % {DEPTH}u);
@@ -259,7 +272,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
                 let row = row0 + local.y * 4u + r;
                 let column = column0 + local.x + s * 16u;
                 if (row < {pm} && column < {pn}) {{
-                    c[(batch * {pm} + row) * {pn} + column] = {result};
+                    c[(job * {pm} + row) * {pn} + column] = {result};
                 }}
             }}
         }}
@@ -269,15 +282,58 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
         vectors = params.vectors(),
         tile_len = TILE * DEPTH,
     );
-    let groups = [n.div_ceil(TILE) as u32, m.div_ceil(TILE) as u32, batches.min(65_535) as u32];
+    let groups = [n.div_ceil(TILE) as u32, m.div_ceil(TILE) as u32, (batches * parts).min(65_535) as u32];
     Program {
         label: "matmul",
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+        bindings: vec![Bound::Input(0), Bound::Input(1), bound],
         params: params.list,
         groups,
-        scratch: Vec::new(),
+        scratch: scratch(call, parts),
+        trusted: true,
+        checks: None,
+    }
+}
+
+/// The buffer of the parts' results, (parts, B…, M, N), where there is more than one.
+fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
+    if parts > 1 { vec![(parts * call.outputs[0].1.numel() * 4) as u64] } else { Vec::new() }
+}
+
+/// C as the sum of the parts' results, in their order.
+fn sum_of_parts(call: &StructuredCall, parts: usize) -> Program {
+    let (_, c) = &call.outputs[0];
+    let mut params = Params::default();
+    let (numel, pparts) = (params.size(c.numel()), params.size(parts));
+    let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
+    let source = format!(
+        "{enable}@group(0) @binding(0) var<storage, read_write> parts: array<{lane}>;
+@group(0) @binding(1) var<storage, read_write> c: array<{stored}>;
+@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (group.x + group.y * groups.x) * 64u + thread;
+    if (at >= {numel}) {{ return; }}
+    var sum = {lane}(0);
+    for (var part = 0u; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
+    c[at] = {result};
+}}
+",
+        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        vectors = params.vectors(),
+        result = narrow(c.dtype, "sum"),
+    );
+    Program {
+        label: "matmul sum",
+        source,
+        entry: "main".into(),
+        bindings: vec![Bound::Scratch(0), Bound::Output(0)],
+        params: params.list,
+        groups: groups_for(c.numel(), 64),
+        scratch: scratch(call, parts),
         trusted: true,
         checks: None,
     }

@@ -105,7 +105,20 @@ impl Structured for Scatter {
     }
 
     /// One thread per result looks through the indexes of its line, in order: no atomics, the same sum every time.
+    /// Long lines take several dispatches.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let length = call.inputs[1].meta.shape[self.dim];
+        let starts = (0..length.max(1)).step_by(PART);
+        Ok(starts.map(|start| self.part(call, start, (start + PART).min(length))).collect())
+    }
+}
+
+/// Indexes one dispatch looks through.
+const PART: usize = 32_768;
+
+impl Scatter {
+    /// Scatters the values of indexes start..end of every line; the first part starts from the base.
+    fn part(&self, call: &StructuredCall, start: usize, end: usize) -> Program {
         let (base, index, values) = (&call.inputs[0].meta, &call.inputs[1].meta, &call.inputs[2].meta);
         let mut params = Params::default();
         let numel = params.size(base.numel());
@@ -123,7 +136,8 @@ impl Structured for Scatter {
                 inside += &format!(" && c{d} < {limit}");
             }
         }
-        let (length, step) = (params.size(index.shape[self.dim]), params.stride(index_strides[self.dim]));
+        let (begin, end) = (params.size(start), params.size(end));
+        let step = params.stride(index_strides[self.dim]);
         let size = params.size(base.shape[self.dim]);
         let (node, run) = (params.size(call.node as usize), params.push(Param::Run));
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
@@ -149,7 +163,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {coordinates}    var result = {first};
     if ({inside}) {{
         let step = {step};
-        for (var j = 0u; j < {length}; j++) {{
+        for (var j = {begin}; j < {end}; j++) {{
             let found = u32(index[line + j * step]);
             if (found == place) {{ {combine} }}
             if (place == 0u && found >= {size}) {{ fl_fault({node}, {run}, found); }}
@@ -163,10 +177,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             index_type = storage_type(index.dtype),
             status = status_declaration(4),
             vectors = params.vectors(),
-            first = read("base", base, "at"),
+            first = read(if start == 0 { "base" } else { "out" }, base, "at"),
             result = narrow(base.dtype, "result"),
         );
-        Ok(vec![Program {
+        Program {
             label: self.name(),
             source,
             entry: "main".into(),
@@ -182,11 +196,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             scratch: Vec::new(),
             trusted: true,
             checks: Some(base.shape[self.dim]),
-        }])
+        }
     }
-}
 
-impl Scatter {
     /// Where each value goes, as offsets into the base.
     fn places(&self, base: &Shape, index: &Shape, position: impl Fn(usize) -> i64) -> Result<Vec<usize>> {
         let (strides, index_strides) = (base.strides(), index.strides());

@@ -65,6 +65,21 @@ fn more_than_65535_workgroups() {
     assert_close(&values(&total), &[n as f64], 0.0, 1e-5);
 }
 
+/// Loops of many rounds: llvmpipe gives up on a shader after 65,535.
+#[test]
+fn long_products_and_scatters() {
+    let run = |device: &Device| {
+        let generator = Generator::new(3);
+        let (a, b) =
+            (Tensor::rand([4, 70_000], &generator, device), Tensor::rand([70_000, 3], &generator, device));
+        let product = a.matmul(&b) / 70_000.0;
+        let index = Tensor::randint(0, 5, [70_000], &generator, device);
+        let counts = Tensor::zeros([5], device).scatter_add(0, &index, &Tensor::ones([70_000], device));
+        [values(&product), values(&counts)].concat()
+    };
+    assert_close(&run(&gpu()), &run(&Device::cpu()), 0.0, 1e-5);
+}
+
 #[test]
 fn too_large_a_tensor_names_the_limit() {
     let device = gpu();
@@ -182,8 +197,15 @@ fn a_device_made_by_others_can_be_used() {
         let adapter = adapters.into_iter().next().expect("an adapter");
         adapter.request_device(&wgpu::DeviceDescriptor::default()).await.unwrap()
     });
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let descriptor = wgpu::BufferDescriptor { label: None, size: 8, usage, mapped_at_creation: false };
+    let buffer = device.create_buffer(&descriptor);
+    queue.write_buffer(&buffer, 0, &[0, 0, 128, 63, 0, 0, 0, 64]);
     let device = Device::from_wgpu(device, queue, &GpuConfig::default()).unwrap();
     assert_eq!(values(&(Tensor::new([1.0, 2.0], &device) * 3.0)), [3.0, 6.0]);
+    assert!(device.tensor_from_buffer(buffer.clone(), [3], DType::F32).is_err(), "too small");
+    let adopted = device.tensor_from_buffer(buffer, [2], DType::F32).unwrap();
+    assert_eq!(values(&(adopted + 1.0)), [2.0, 3.0]);
 }
 
 #[test]

@@ -54,8 +54,9 @@ elementwise! {
     RELU = relu / try_relu (x): Number {
         cpu: if x < 0.0 { 0.0 } else { x },
         int: if x as i64 > 0 { x } else { 0 },
-        wgsl: "select({x}, 0.0, {x} < 0.0)",
+        wgsl: "select(max({x}, 0.0), {x}, fl_is_nan({x}))",
         wgsl_int: "max({x}, 0)",
+        helpers: [IS_NAN],
         saves: [y],
         vjp(g, y): [g * y.gt(0.0)],
         domain: [(-2.0, 2.0)],
