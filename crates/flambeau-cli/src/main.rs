@@ -31,6 +31,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // Mesa's drivers complain about its absence, on every start.
+        // Safety: no other thread runs yet.
+        unsafe { std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()) };
+    }
     match flambeau::block_on(run(cli)) {
         Ok(code) => code,
         Err(error) => {

@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::plan::graph::{self, Graph};
 use crate::tensor::node::{Node, Storage, Value};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -36,12 +36,12 @@ impl Default for Engine {
 thread_local! {
     /// Unevaluated nodes that this thread has made, by engine; some of them are held by tensor handles. They belong
     /// to the thread so that one thread's step neither computes another's work nor fails with it.
-    static PENDING: RefCell<HashMap<u64, Vec<Weak<Node>>>> = RefCell::default();
+    static PENDING: RefCell<FxHashMap<u64, Vec<Weak<Node>>>> = RefCell::default();
 }
 
 #[derive(Default)]
 struct Plans {
-    cached: HashMap<Graph, Cached>,
+    cached: FxHashMap<Graph, Cached>,
     runs: u64,
     stats: PlanStats,
 }

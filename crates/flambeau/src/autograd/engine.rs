@@ -4,8 +4,9 @@ use super::function::{Backward, Edge, Function, Leaf};
 use super::mode;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
-use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// How a backward pass treats the graph.
@@ -93,9 +94,9 @@ impl Ord for Waiting {
 
 /// Which functions lie between the outputs and the inputs asked for: only those run.
 struct Route {
-    asked: HashSet<Target>,
+    asked: FxHashSet<Target>,
     /// Every function seen, and whether it leads to an input. Holding them keeps their addresses theirs.
-    functions: HashMap<*const Function, (Arc<Function>, bool)>,
+    functions: FxHashMap<*const Function, (Arc<Function>, bool)>,
 }
 
 impl Route {
@@ -133,9 +134,9 @@ impl Route {
 
 struct Pass {
     waiting: BinaryHeap<Waiting>,
-    gathered: HashMap<*const Function, Vec<Option<Tensor>>>,
+    gathered: FxHashMap<*const Function, Vec<Option<Tensor>>>,
     leaves: Vec<(Arc<Leaf>, Tensor)>,
-    leaf_index: HashMap<*const Leaf, usize>,
+    leaf_index: FxHashMap<*const Leaf, usize>,
     /// None when every leaf is wanted.
     route: Option<Route>,
 }
@@ -236,12 +237,12 @@ fn run(
         Wanted::Inputs(inputs) => inputs.iter().enumerate().map(asked_target).collect::<Result<_>>()?,
     };
     let route = matches!(wanted, Wanted::Inputs(_))
-        .then(|| Route { asked: asked.iter().copied().collect(), functions: HashMap::new() });
+        .then(|| Route { asked: asked.iter().copied().collect(), functions: FxHashMap::default() });
     let mut pass = Pass {
         waiting: BinaryHeap::new(),
-        gathered: HashMap::new(),
+        gathered: FxHashMap::default(),
         leaves: Vec::new(),
-        leaf_index: HashMap::new(),
+        leaf_index: FxHashMap::default(),
         route,
     };
     for (output, grad) in outputs.iter().zip(grads) {
@@ -254,7 +255,7 @@ fn run(
         })?;
         pass.enter(edge, start(output, grad.as_ref())?)?;
     }
-    let mut results: HashMap<Target, Tensor> = HashMap::new();
+    let mut results: FxHashMap<Target, Tensor> = FxHashMap::default();
     while let Some((function, grads)) = pass.next() {
         for (output, grad) in grads.iter().enumerate() {
             let Some(grad) = grad else { continue };

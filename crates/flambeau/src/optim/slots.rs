@@ -6,7 +6,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
 use crate::op::{Meta, Op};
-use crate::shape::Shape;
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use std::collections::HashSet;
@@ -80,11 +79,9 @@ impl Slots {
         let mut updates = Vec::new();
         {
             let _guard = no_grad_guard();
-            let healthy =
-                Tensor::source(Op::Healthy, Meta::new(Shape::default(), DType::Bool), &self.device, &[])?;
             for (index, slot) in self.slots.iter().enumerate() {
                 if let Some(grad) = slot.parameter.grad().filter(|_| slot.parameter.requires_grad()) {
-                    updates.push((index, slot.update(&grad, &healthy, &rule)?));
+                    updates.push((index, slot.update(&grad, &rule)?));
                 }
             }
         }
@@ -103,13 +100,10 @@ impl Slots {
 
 impl Slot {
     /// The rule's result, which takes effect only as long as the device has seen no fault.
-    fn update(
-        &self,
-        grad: &Tensor,
-        healthy: &Tensor,
-        rule: impl Fn(&Given) -> Result<Update>,
-    ) -> Result<Update> {
+    fn update(&self, grad: &Tensor, rule: impl Fn(&Given) -> Result<Update>) -> Result<Update> {
         let value = self.parameter.value();
+        let healthy =
+            Tensor::source(Op::Healthy, Meta::new(value.shape(), DType::Bool), value.device(), &[])?;
         let given = Given { value: &value, grad, state: &self.state, step: self.steps + 1 };
         let new = rule(&given)?;
         let kept = new.state.iter().zip(&self.state).map(|(new, old)| healthy.try_where_cond(new, old));

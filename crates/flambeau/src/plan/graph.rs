@@ -6,9 +6,8 @@
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -90,10 +89,10 @@ struct Builder {
     data: Vec<Scalar>,
     locations: Vec<&'static Location<'static>>,
     /// Checkpoint regions in the order they are met: their own numbers differ from step to step.
-    regions: HashMap<u32, u32>,
+    regions: FxHashMap<u32, u32>,
     /// Which list entry a node has become.
-    known: HashMap<*const Node, u32>,
-    merged: HashMap<Expression, u32>,
+    known: FxHashMap<*const Node, u32>,
+    merged: FxHashMap<Expression, u32>,
     /// Pending nodes with their entry, in the order of the list; kept alive until the run is over.
     pending: Vec<(Arc<Node>, u32)>,
 }
@@ -103,7 +102,7 @@ impl Builder {
         let mut stack: Vec<(Value, bool)> = vec![(value.clone(), false)];
         while let Some((value, expanded)) = stack.pop() {
             let node = &value.node;
-            if let Entry::Occupied(_) = self.known.entry(Arc::as_ptr(node)) {
+            if self.known.contains_key(&Arc::as_ptr(node)) {
                 continue;
             }
             let state = node.state();

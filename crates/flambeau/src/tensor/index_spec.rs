@@ -311,7 +311,7 @@ impl Tensor {
     #[track_caller]
     pub fn try_i_assign(&mut self, spec: impl IndexSpec, value: impl Into<Operand>) -> Result<()> {
         let steps = steps(&spec.into_indexes(), self.shape())?;
-        let value = value.into().beside(self).try_to_dtype(self.dtype())?;
+        let value = value.into();
         self.rebind("i_assign", |whole| {
             let mut shapes = Vec::with_capacity(steps.len());
             let mut region = whole.detach();
@@ -319,6 +319,7 @@ impl Tensor {
                 shapes.push(region.shape().clone());
                 region = step.forward(&region)?;
             }
+            let value = value.beside(&region).try_to_dtype(whole.dtype())?;
             let mut value = value.broadcast_as("i_assign", region.shape())?;
             let mut mask = Tensor::try_full(region.shape(), true, (DType::Bool, whole.device()))?;
             for (step, before) in steps.iter().zip(&shapes).rev() {

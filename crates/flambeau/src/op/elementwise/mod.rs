@@ -23,7 +23,6 @@ pub(crate) use sources::{NORMAL, UNIFORM};
 use super::{Grads, Meta, Op, Saves, Vjp};
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
-use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::hash::{Hash, Hasher};
 
@@ -217,17 +216,15 @@ impl<T: Into<crate::dtype::Scalar>> From<T> for Operand {
 }
 
 impl Operand {
-    /// The operand as a tensor beside `other`: a number becomes a constant of the dtype promotion gives it.
+    /// The operand as a tensor beside `other`: a number becomes a constant of that one's shape, and of the dtype
+    /// promotion gives it.
     #[track_caller]
     pub(crate) fn beside(self, other: &Tensor) -> Tensor {
         match self {
             Operand::Tensor(tensor) => tensor,
-            Operand::Scalar(scalar) => Tensor::constant(
-                scalar,
-                Shape::default(),
-                other.dtype().promote_scalar(scalar),
-                other.device(),
-            ),
+            Operand::Scalar(scalar) => {
+                Tensor::constant(scalar, other.shape(), other.dtype().promote_scalar(scalar), other.device())
+            }
         }
     }
 }
