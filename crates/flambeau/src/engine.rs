@@ -108,12 +108,12 @@ impl Device {
 
     /// Evaluates these values.
     pub(crate) fn evaluate(&self, wanted: &[Value]) -> Result<()> {
-        self.run(wanted, &[])
+        self.run(wanted, &[]).map(|_| ())
     }
 
     /// Evaluates these values and every unevaluated tensor of this thread that somebody holds, in one plan: what an optimizer's
-    /// step does, so that nothing chains from batch to batch.
-    pub(crate) fn evaluate_with_held(&self, updates: &[Value]) -> Result<()> {
+    /// step does, so that nothing chains from batch to batch. Returns the run's number.
+    pub(crate) fn evaluate_with_held(&self, updates: &[Value]) -> Result<u64> {
         let pending = self.with_pending(std::mem::take);
         let mut held: Vec<Value> = Vec::new();
         for node in pending.iter().filter_map(Weak::upgrade) {
@@ -129,12 +129,13 @@ impl Device {
         result
     }
 
-    fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<()> {
+    /// Runs the plan of these values; returns the run's number, or 0 if there was nothing to do.
+    fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<u64> {
         let mut plans = lock(&self.engine().plans);
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
         let snapshot = graph::capture(&all);
         if snapshot.targets.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         plans.runs += 1;
         let number = plans.runs;
@@ -158,7 +159,7 @@ impl Device {
                 outputs.map(|buffer| Arc::new(Storage { buffer: buffer.clone(), run: number, guarded }));
             node.fill(storages.collect::<SmallVec<_>>());
         }
-        Ok(())
+        Ok(number)
     }
 
     fn plan_of(

@@ -116,6 +116,15 @@ impl Backend {
         }
     }
 
+    /// Was this run made void by a fault that has been cleared since?
+    pub fn is_void(&self, run: u64) -> bool {
+        match self {
+            Backend::Cpu(cpu) => cpu.is_void(run),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.is_void(run),
+        }
+    }
+
     /// Does the device take this dtype? If not, why?
     pub fn accepts(&self, dtype: DType) -> Result<()> {
         match self {

@@ -8,7 +8,10 @@ use crate::nn::Parameter;
 use crate::op::{Meta, Op};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+
+/// Steps that can still be taken back when a fault shows.
+const REMEMBERED_STEPS: usize = 1024;
 
 /// A parameter with what the optimizer remembers about it.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ struct Slot {
 pub(super) struct Slots {
     slots: Vec<Slot>,
     device: Device,
+    /// The latest steps: the run that made each, and the slots it moved.
+    recent: VecDeque<(u64, Vec<usize>)>,
 }
 
 /// What a rule is given about one parameter.
@@ -67,7 +72,7 @@ impl Slots {
         let values = slots.iter().map(|slot| slot.parameter.value().value().clone());
         let states = slots.iter().flat_map(|slot| &slot.state).map(|state| state.value().clone());
         device.evaluate(&values.chain(states).collect::<Vec<Value>>())?;
-        Ok(Slots { slots, device })
+        Ok(Slots { slots, device, recent: VecDeque::new() })
     }
 
     pub fn zero_grad(&self) {
@@ -76,6 +81,7 @@ impl Slots {
 
     /// Applies a rule to every parameter that learns and has a gradient.
     pub fn step(&mut self, rule: impl Fn(&Given) -> Result<Update>) -> Result<()> {
+        self.forget_void_steps();
         let mut updates = Vec::new();
         {
             let _guard = no_grad_guard();
@@ -87,14 +93,30 @@ impl Slots {
         }
         let written = updates.iter().flat_map(|(_, update)| update.state.iter().chain([&update.value]));
         let written: Vec<Value> = written.map(|tensor| tensor.value().clone()).collect();
-        self.device.evaluate_with_held(&written)?;
+        let run = self.device.evaluate_with_held(&written)?;
+        let mut moved = Vec::with_capacity(updates.len());
         for (index, update) in updates {
             let slot = &mut self.slots[index];
             slot.parameter.try_set(&update.value)?;
             slot.state = update.state;
             slot.steps += 1;
+            moved.push(index);
+        }
+        self.recent.push_back((run, moved));
+        if self.recent.len() > REMEMBERED_STEPS {
+            self.recent.pop_front();
         }
         Ok(())
+    }
+
+    /// Steps that a fault on the device has made void do not count.
+    fn forget_void_steps(&mut self) {
+        while let Some((run, moved)) = self.recent.back()
+            && self.device.backend().is_void(*run)
+        {
+            moved.iter().for_each(|&index| self.slots[index].steps -= 1);
+            self.recent.pop_back();
+        }
     }
 }
 

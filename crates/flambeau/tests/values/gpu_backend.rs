@@ -74,7 +74,7 @@ fn long_products_and_scatters() {
             (Tensor::rand([4, 70_000], &generator, device), Tensor::rand([70_000, 3], &generator, device));
         let product = a.matmul(&b) / 70_000.0;
         let index = Tensor::randint(0, 5, [70_000], &generator, device);
-        let counts = Tensor::zeros([5], device).scatter_add(0, &index, &Tensor::ones([70_000], device));
+        let counts = Tensor::zeros([5], device).scatter_add(0, &index, Tensor::ones([70_000], device));
         [values(&product), values(&counts)].concat()
     };
     assert_close(&run(&gpu()), &run(&Device::cpu()), 0.0, 1e-5);

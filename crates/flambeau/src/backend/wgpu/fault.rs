@@ -111,6 +111,11 @@ impl Faults {
         }
     }
 
+    /// Did guarded updates of this run change nothing, because of a fault that has been cleared since?
+    pub fn is_void(&self, run: u64) -> bool {
+        self.state().poisoned.iter().any(|(from, to, _)| (*from..=*to).contains(&run))
+    }
+
     /// Forgets the fault; what was computed since it stays untrusted.
     pub fn clear(&self, runtime: &Arc<Runtime>, runs: u64) -> Result<()> {
         let mut state = self.state();

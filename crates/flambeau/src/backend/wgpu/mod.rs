@@ -162,6 +162,10 @@ impl Gpu {
         Ok(read.into_iter().zip(requests).map(to_host).collect())
     }
 
+    pub fn is_void(&self, run: u64) -> bool {
+        self.faults.is_void(run)
+    }
+
     /// Forgets a fault, so that work can go on. Values computed between the fault and now stay untrusted.
     pub fn clear_fault(&self, runs: u64) -> Result<()> {
         self.faults.clear(&self.runtime, runs)
