@@ -49,6 +49,10 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
     match cli.command.unwrap_or_else(|| Command::Train(spirals::Options::default())) {
         Command::Train(options) => {
             let device = info::choose(cli.device.as_deref()).await?;
+            let chosen = cli.device.is_some() || std::env::var_os("FLAMBEAU_DEVICE").is_some();
+            if device.is_cpu() && !chosen && !cli.json {
+                println!("no GPU was found, so this runs on the CPU (`flambeau info` lists the adapters)");
+            }
             spirals::train(&device, &options, cli.json).await
         }
         Command::Info => info::print(cli.device.as_deref(), cli.json).await,

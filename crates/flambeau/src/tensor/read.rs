@@ -39,6 +39,37 @@ impl Tensor {
     pub async fn to_f64_vec(&self) -> Result<Vec<f64>> {
         Ok(widen(self.dtype(), &self.to_bytes().await?))
     }
+
+    /// The tensor as PyTorch prints it; natively `to_string` gives the same.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// let x = Tensor::new([0.5, 2.0], &Device::cpu());
+    /// assert_eq!(x.to_text().await?, "tensor([0.5000, 2.0000])");
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub async fn to_text(&self) -> Result<String> {
+        let bytes = self.to_bytes().await?;
+        let mut suffix = String::new();
+        if !matches!(self.dtype(), DType::F32 | DType::Bool) {
+            suffix += &format!(", dtype={}", self.dtype());
+        }
+        if !self.device().is_cpu() {
+            suffix += &format!(", device='{}'", self.device());
+        }
+        if self.is_tracked() {
+            suffix += ", requires_grad=true";
+        }
+        let floats = widen(self.dtype(), &bytes);
+        let text = |values| format_tensor(values, self.shape(), &suffix);
+        Ok(match self.dtype() {
+            DType::Bool => text(Values::Bool(&floats.iter().map(|&x| x != 0.0).collect::<Vec<_>>())),
+            DType::I64 => text(Values::Int(&i64::from_bytes(&bytes))),
+            dtype if dtype.is_float() => text(Values::Float(&floats)),
+            _ => text(Values::Int(&floats.iter().map(|&x| x as i64).collect::<Vec<_>>())),
+        })
+    }
 }
 
 impl Tensor {
@@ -103,35 +134,12 @@ impl Tensor {
     pub fn item_blocking(&self) -> Result<f64> {
         pollster::block_on(self.item())
     }
-
-    /// The tensor as text, or why its values cannot be read.
-    fn text(&self) -> Result<String> {
-        let bytes = pollster::block_on(self.to_bytes())?;
-        let mut suffix = String::new();
-        if !matches!(self.dtype(), DType::F32 | DType::Bool) {
-            suffix += &format!(", dtype={}", self.dtype());
-        }
-        if !self.device().is_cpu() {
-            suffix += &format!(", device='{}'", self.device());
-        }
-        if self.is_tracked() {
-            suffix += ", requires_grad=true";
-        }
-        let floats = widen(self.dtype(), &bytes);
-        let text = |values| format_tensor(values, self.shape(), &suffix);
-        Ok(match self.dtype() {
-            DType::Bool => text(Values::Bool(&floats.iter().map(|&x| x != 0.0).collect::<Vec<_>>())),
-            DType::I64 => text(Values::Int(&i64::from_bytes(&bytes))),
-            dtype if dtype.is_float() => text(Values::Float(&floats)),
-            _ => text(Values::Int(&floats.iter().map(|&x| x as i64).collect::<Vec<_>>())),
-        })
-    }
 }
 
 #[cfg(not(target_arch = "wasm32"))]
 impl std::fmt::Display for Tensor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.text() {
+        match pollster::block_on(self.to_text()) {
             Ok(text) => f.write_str(&text),
             Err(error) => write!(f, "tensor(<{error}>)"),
         }
