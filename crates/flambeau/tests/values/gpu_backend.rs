@@ -177,6 +177,13 @@ fn random_numbers_are_the_same_on_every_device() {
     assert!(worst <= 4, "{worst} ulp");
 }
 
+/// No coordinate varies in such a kernel, which llvmpipe's compiler does not survive unless it is told otherwise.
+#[test]
+fn a_single_random_number() {
+    let draw = |device: &Device| values(&Tensor::randn([1], &Generator::new(9), device));
+    assert_close(&draw(&gpu()), &draw(&Device::cpu()), 0.0, 1e-6);
+}
+
 #[test]
 fn several_values_are_read_in_one_wait() {
     let device = new_gpu(GpuConfig::default());
