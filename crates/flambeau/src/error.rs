@@ -58,9 +58,9 @@ pub enum Error {
         /// The line that created the node.
         location: String,
     },
-    /// Debug mode found a NaN or an infinity in a result.
-    #[error("{op}: the result has a value that is not finite (node created at {location})")]
-    NonFinite {
+    /// Debug mode found a NaN in a result.
+    #[error("{op}: the result has a NaN (node created at {location})")]
+    NotANumber {
         /// The op whose result it is.
         op: &'static str,
         /// The line that created the node.
@@ -156,7 +156,7 @@ impl Error {
 
     /// The same error, naming the line that created the node.
     pub(crate) fn at(mut self, line: &std::panic::Location) -> Self {
-        if let Error::IndexOutOfRange { location, .. } | Error::NonFinite { location, .. } = &mut self {
+        if let Error::IndexOutOfRange { location, .. } | Error::NotANumber { location, .. } = &mut self {
             *location = line.to_string();
         }
         self

@@ -189,8 +189,8 @@ impl Builder {
     }
 }
 
-/// Steps a view takes from the element it shows to the element it reads.
 impl GraphNode {
+    /// The view it takes, if it is one.
     pub fn view(&self) -> Option<&View> {
         match &self.op {
             Some(Op::View(view)) => Some(view),

@@ -87,7 +87,7 @@ impl Faults {
         let location = found.map_or("an earlier step".to_string(), |(_, line)| line.to_string());
         let (op, size) = found.map_or(("gather", 0), |(check, _)| (check.op, check.size));
         let error = if node & NAN_FLAG != 0 {
-            Error::NonFinite { op: "debug check", location }
+            Error::NotANumber { op: "debug check", location }
         } else {
             Error::IndexOutOfRange { op, index: i64::from(value as i32), size, location }
         };
