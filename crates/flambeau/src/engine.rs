@@ -137,6 +137,10 @@ impl Device {
         if snapshot.targets.is_empty() {
             return Ok(0);
         }
+        let untrusted = snapshot.inputs.iter().filter(|storage| !storage.guarded);
+        if let Some(fault) = untrusted.filter_map(|storage| self.backend().void_because(storage.run)).next() {
+            return Err(Error::Poisoned(Box::new(fault)));
+        }
         plans.runs += 1;
         let number = plans.runs;
         let (plan, compiled) = self.plan_of(&mut plans, &snapshot.graph, number)?;

@@ -6,7 +6,7 @@ pub(crate) mod wgpu;
 pub(crate) mod wgsl;
 
 use crate::dtype::{DType, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{Plan, PlanOptions};
 use std::any::Any;
 use std::panic::Location;
@@ -116,12 +116,12 @@ impl Backend {
         }
     }
 
-    /// Was this run made void by a fault that has been cleared since?
-    pub fn is_void(&self, run: u64) -> bool {
+    /// The fault, cleared since, that made this run void; values it computed are not to be trusted.
+    pub fn void_because(&self, run: u64) -> Option<Error> {
         match self {
-            Backend::Cpu(cpu) => cpu.is_void(run),
+            Backend::Cpu(cpu) => cpu.void_because(run),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.is_void(run),
+            Backend::Gpu(gpu) => gpu.void_because(run),
         }
     }
 

@@ -112,7 +112,7 @@ impl Slots {
     /// Steps that a fault on the device has made void do not count.
     fn forget_void_steps(&mut self) {
         while let Some((run, moved)) = self.recent.back()
-            && self.device.backend().is_void(*run)
+            && self.device.backend().void_because(*run).is_some()
         {
             moved.iter().for_each(|&index| self.slots[index].steps -= 1);
             self.recent.pop_back();

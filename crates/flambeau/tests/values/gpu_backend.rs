@@ -108,6 +108,7 @@ fn an_index_out_of_range_is_an_error_and_can_be_cleared() {
     device.clear_fault().unwrap();
     assert_eq!(values(&(&table + 1.0)), [2.0, 3.0, 4.0]);
     assert!(matches!(block_on(picked.to_f64_vec()), Err(Error::Poisoned(_))));
+    assert!(matches!((&picked + 1.0).eval(), Err(Error::Poisoned(_))), "nor can anything be made of it");
 }
 
 #[test]

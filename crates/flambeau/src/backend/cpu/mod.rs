@@ -9,7 +9,7 @@ pub(crate) use host::HostBuffer;
 
 use super::{Buffer, Run};
 use crate::dtype::{DType, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::Meta;
 use crate::plan::access::Access;
 use crate::plan::kernel::{Kernel, Place};
@@ -39,8 +39,8 @@ impl Cpu {
     }
 
     /// A fault on the CPU fails its run at once, which then does not count.
-    pub fn is_void(&self, _: u64) -> bool {
-        false
+    pub fn void_because(&self, _: u64) -> Option<Error> {
+        None
     }
 
     /// The CPU takes every dtype.

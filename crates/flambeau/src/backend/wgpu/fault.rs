@@ -99,21 +99,20 @@ impl Faults {
         if request.guarded {
             return Ok(());
         }
-        let state = self.state();
-        if let Some((run, error)) = &state.current
+        if let Some((run, error)) = &self.state().current
             && request.run >= *run
         {
             return Err(error.clone());
         }
-        match state.poisoned.iter().find(|(from, to, _)| (*from..=*to).contains(&request.run)) {
-            Some((_, _, error)) => Err(Error::Poisoned(Box::new(error.clone()))),
-            None => Ok(()),
-        }
+        self.void_because(request.run).map_or(Ok(()), |error| Err(Error::Poisoned(Box::new(error))))
     }
 
-    /// Did guarded updates of this run change nothing, because of a fault that has been cleared since?
-    pub fn is_void(&self, run: u64) -> bool {
-        self.state().poisoned.iter().any(|(from, to, _)| (*from..=*to).contains(&run))
+    /// The fault, cleared since, in whose stretch of runs this one lies: its guarded updates changed nothing, and its
+    /// other results are not to be trusted.
+    pub fn void_because(&self, run: u64) -> Option<Error> {
+        let state = self.state();
+        let fault = state.poisoned.iter().find(|(from, to, _)| (*from..=*to).contains(&run));
+        fault.map(|(_, _, error)| error.clone())
     }
 
     /// Forgets the fault; what was computed since it stays untrusted.

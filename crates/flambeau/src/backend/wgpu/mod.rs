@@ -162,8 +162,8 @@ impl Gpu {
         Ok(read.into_iter().zip(requests).map(to_host).collect())
     }
 
-    pub fn is_void(&self, run: u64) -> bool {
-        self.faults.is_void(run)
+    pub fn void_because(&self, run: u64) -> Option<Error> {
+        self.faults.void_because(run)
     }
 
     /// Forgets a fault, so that work can go on. Values computed between the fault and now stay untrusted.
