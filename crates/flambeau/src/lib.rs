@@ -26,6 +26,7 @@ mod device;
 mod dtype;
 mod engine;
 mod error;
+pub mod io;
 pub mod nn;
 mod op;
 pub mod optim;
