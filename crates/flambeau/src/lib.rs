@@ -20,6 +20,9 @@
 //! Where to start: [`Tensor`] for ops, [`Device`] for where they run, [`autograd`] for derivatives, [`nn`] and
 //! [`optim`] for training, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
 
+// The derive writes `::flambeau::nn::Module`, here too.
+extern crate self as flambeau;
+
 pub mod autograd;
 mod backend;
 mod device;
@@ -60,6 +63,8 @@ pub use pollster::block_on;
 /// What most programs use.
 pub mod prelude {
     pub use crate::autograd::{BackwardOptions, grad, no_grad, set_grad_enabled};
+    pub use crate::nn::{Forward, Module, Parameter};
+    pub use crate::optim::Optimizer;
     pub use crate::{
         DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape,
         Tensor, eval,

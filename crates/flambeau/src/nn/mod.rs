@@ -1,5 +1,18 @@
-//! Neural networks: what layers are made of.
+//! Neural networks: what models are made of.
 
+mod containers;
+mod forward;
+mod init;
+mod layers;
+mod mode;
+mod module;
 mod parameter;
+mod summary;
 
+pub use containers::{ModuleDict, ModuleList, Sequential};
+pub use flambeau_derive::Module;
+pub use forward::{Forward, ForwardOutput};
+pub use layers::{Linear, LinearOptions};
+pub use mode::Mode;
+pub use module::{Module, Part};
 pub use parameter::{Buffer, Parameter};

@@ -13,12 +13,11 @@ use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What parameters and buffers have in common: a place for one value of fixed shape, dtype and device.
+/// What parameters and buffers have in common: a place for one value of fixed shape and dtype.
 #[derive(Debug)]
 struct Slot {
     id: u64,
     meta: Meta,
-    device: Device,
     value: Mutex<Tensor>,
     name: Mutex<Option<String>>,
 }
@@ -32,7 +31,6 @@ impl Slot {
         Slot {
             id: next_id(),
             meta: value.meta().clone(),
-            device: value.device().clone(),
             value: Mutex::new(value.detach()),
             name: Mutex::default(),
         }
@@ -40,6 +38,10 @@ impl Slot {
 
     fn value(&self) -> Tensor {
         lock(&self.value).clone()
+    }
+
+    fn device(&self) -> Device {
+        lock(&self.value).device().clone()
     }
 
     /// Refuses what does not fit this slot.
@@ -53,8 +55,9 @@ impl Slot {
             let message = format!("{} was given, {name} is {}", given.dtype(), self.meta.dtype);
             return Err(Error::dtype(op, message));
         }
-        if *given.device() != self.device {
-            let (left, right) = (format!("{:?}", self.device), format!("{:?}", given.device()));
+        let device = self.device();
+        if *given.device() != device {
+            let (left, right) = (format!("{device:?}"), format!("{:?}", given.device()));
             return Err(Error::DeviceMismatch { op, left, right });
         }
         Ok(())
@@ -63,6 +66,13 @@ impl Slot {
     fn set(&self, op: &'static str, value: &Tensor) -> Result<()> {
         self.check(op, value)?;
         *lock(&self.value) = value.detach();
+        Ok(())
+    }
+
+    /// Moves the value; everyone who holds the slot finds it there.
+    async fn move_to(&self, device: &Device) -> Result<()> {
+        let moved = self.value().to(device).await?;
+        *lock(&self.value) = moved;
         Ok(())
     }
 }
@@ -102,8 +112,8 @@ macro_rules! slot_methods {
             }
 
             /// The device it lives on.
-            pub fn device(&self) -> &Device {
-                &self.slot().device
+            pub fn device(&self) -> Device {
+                self.slot().device()
             }
 
             /// Puts in a new value of the same shape, dtype and device. Snapshots taken before keep the old one.
@@ -225,6 +235,12 @@ impl Parameter {
         *lock(&self.0.requires_grad) = requires_grad;
     }
 
+    /// Moves value to another device, for everyone who holds it. The gradient is forgotten.
+    pub(crate) async fn move_to(&self, device: &Device) -> Result<()> {
+        self.zero_grad();
+        self.slot().move_to(device).await
+    }
+
     /// Calls `hook` with the gradient of every backward pass; see [`Tensor::register_hook`].
     pub fn register_hook(
         &self,
@@ -269,5 +285,10 @@ impl Buffer {
     /// A snapshot, without history.
     pub fn get(&self) -> Tensor {
         self.slot().value()
+    }
+
+    /// Moves the value to another device, for everyone who holds it.
+    pub(crate) async fn move_to(&self, device: &Device) -> Result<()> {
+        self.slot().move_to(device).await
     }
 }

@@ -57,15 +57,15 @@ impl Slots {
         let mut seen = HashSet::new();
         let distinct = parameters.into_iter().filter(|parameter| seen.insert(parameter.id()));
         let slot = |parameter: Parameter| {
-            let zeros = || Tensor::zeros(parameter.shape(), (parameter.dtype(), parameter.device()));
+            let zeros = || Tensor::zeros(parameter.shape(), (parameter.dtype(), &parameter.device()));
             Slot { state: (0..states).map(|_| zeros()).collect(), parameter, steps: 0 }
         };
         let slots: Vec<Slot> = distinct.map(slot).collect();
         let Some(first) = slots.first() else {
             return Err(Error::argument(optimizer, "the list of parameters is empty"));
         };
-        let device = first.parameter.device().clone();
-        if let Some(other) = slots.iter().find(|slot| *slot.parameter.device() != device) {
+        let device = first.parameter.device();
+        if let Some(other) = slots.iter().find(|slot| slot.parameter.device() != device) {
             let (left, right) = (format!("{device:?}"), format!("{:?}", other.parameter.device()));
             return Err(Error::DeviceMismatch { op: optimizer, left, right });
         }

@@ -16,6 +16,11 @@ pub struct TensorOptions {
 }
 
 impl TensorOptions {
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// The dtype asked for, or this one.
     pub(super) fn dtype_or(&self, default: DType) -> DType {
         self.dtype.unwrap_or(default)
@@ -27,6 +32,13 @@ impl From<&Device> for TensorOptions {
         TensorOptions { dtype: None, device: device.clone() }
     }
 }
+
+impl From<&TensorOptions> for TensorOptions {
+    fn from(options: &TensorOptions) -> Self {
+        options.clone()
+    }
+}
+
 impl From<(DType, &Device)> for TensorOptions {
     fn from((dtype, device): (DType, &Device)) -> Self {
         TensorOptions { dtype: Some(dtype), device: device.clone() }

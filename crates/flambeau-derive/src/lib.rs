@@ -1,0 +1,126 @@
+//! `#[derive(Module)]`: tells flambeau which parts a model has. See `flambeau::nn::Module` for what it gives.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, ExprPath, Field, Fields, LitStr, Result};
+
+/// Makes a struct a `flambeau::nn::Module` whose parts are its fields, under their names.
+///
+/// On a field, `#[module(skip)]` leaves it out, `#[module(name = "…")]` renames it, and `#[module(flatten)]` shows its
+/// parts as if they were the struct's own. On the struct, `#[module(describe = path)]` names a function `&Self ->
+/// String` for what stands between the parentheses in the printed summary.
+#[proc_macro_derive(Module, attributes(module))]
+pub fn derive_module(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(input: DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new(input.ident.span(), "derive(Module) takes structs"));
+    };
+    let visits = visits(&data.fields)?;
+    let describe = describe(&input)?.map(|function| {
+        quote! {
+            fn describe(&self) -> ::std::string::String {
+                #function(self)
+            }
+        }
+    });
+    let ident = &input.ident;
+    let name = ident.to_string();
+    let mut generics = input.generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(syn::parse_quote!(::flambeau::nn::Module));
+    }
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    Ok(quote! {
+        impl #impl_generics ::flambeau::nn::Module for #ident #type_generics #where_clause {
+            fn parts<'module>(
+                &'module self,
+                visit: &mut dyn ::std::ops::FnMut(&str, ::flambeau::nn::Part<'module>),
+            ) {
+                #(#visits)*
+            }
+
+            fn type_name(&self) -> ::std::option::Option<&str> {
+                ::std::option::Option::Some(#name)
+            }
+
+            #describe
+        }
+    })
+}
+
+/// One call of the visitor per field.
+fn visits(fields: &Fields) -> Result<Vec<TokenStream>> {
+    let mut visits = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let attributes = FieldAttributes::of(field)?;
+        if attributes.skip {
+            continue;
+        }
+        let (access, field_name) = match &field.ident {
+            Some(ident) => (quote!(self.#ident), plain(ident)),
+            None => {
+                let index = syn::Index::from(index);
+                (quote!(self.#index), index.index.to_string())
+            }
+        };
+        let name = attributes.name.unwrap_or(field_name);
+        visits.push(
+            quote_spanned! { field.ty.span() => visit(#name, ::flambeau::nn::Part::Module(&#access)); },
+        );
+    }
+    Ok(visits)
+}
+
+/// The identifier without the `r#` of raw ones.
+fn plain(ident: &Ident) -> String {
+    let text = ident.to_string();
+    text.strip_prefix("r#").map_or(text.clone(), str::to_owned)
+}
+
+#[derive(Default)]
+struct FieldAttributes {
+    skip: bool,
+    /// The name to visit under; empty for flattened fields.
+    name: Option<String>,
+}
+
+impl FieldAttributes {
+    fn of(field: &Field) -> Result<FieldAttributes> {
+        let mut found = FieldAttributes::default();
+        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("skip") {
+                    found.skip = true;
+                } else if meta.path.is_ident("flatten") {
+                    found.name = Some(String::new());
+                } else if meta.path.is_ident("name") {
+                    found.name = Some(meta.value()?.parse::<LitStr>()?.value());
+                } else {
+                    return Err(meta.error("a field takes `skip`, `flatten` or `name = \"…\"`"));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// The function named by `#[module(describe = path)]`.
+fn describe(input: &DeriveInput) -> Result<Option<ExprPath>> {
+    let mut function = None;
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("describe") {
+                return Err(meta.error("a struct takes `describe = path`"));
+            }
+            function = Some(meta.value()?.parse()?);
+            Ok(())
+        })?;
+    }
+    Ok(function)
+}

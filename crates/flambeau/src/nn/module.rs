@@ -1,0 +1,242 @@
+//! `Module`: something made of parameters, buffers and other modules, and what can be done with all of them at once.
+//!
+//! A module only says which parts it has. Names, counting, saving, moving and switching modes follow from a walk over
+//! the parts. What a module computes is [`Forward`](super::Forward), or methods of its own.
+
+use super::summary::summary;
+use super::{Buffer, Mode, Parameter};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::io::StateDict;
+use std::collections::HashSet;
+
+/// A part of a module.
+#[derive(Clone, Copy)]
+pub enum Part<'a> {
+    /// A value that training changes.
+    Parameter(&'a Parameter),
+    /// A value that is saved but not trained.
+    Buffer(&'a Buffer),
+    /// The switch between training and evaluation.
+    Mode(&'a Mode),
+    /// Anything with parts of its own.
+    Module(&'a dyn Module),
+}
+
+/// A model or a piece of one. Derive it: every field is a part, under its own name, so that names are PyTorch's.
+///
+/// Fields may be layers, parameters, buffers, other modules, `Option`s, lists and maps of them, and plain settings
+/// (numbers, text), which have no parts. Anything else wants `#[module(skip)]`.
+///
+/// ```
+/// use flambeau::prelude::*;
+/// use flambeau::nn::Parameter;
+///
+/// #[derive(Module)]
+/// struct Affine { weight: Parameter, bias: Option<Parameter> }
+///
+/// impl Forward for Affine {
+///     fn try_forward(&self, x: &Tensor) -> Result<Tensor> {
+///         let y = x.try_matmul(&self.weight.get())?;
+///         self.bias.iter().try_fold(y, |y, bias| y.try_add(&bias.get()))
+///     }
+/// }
+///
+/// #[derive(Module)]
+/// struct Net { first: Affine, second: Affine }
+///
+/// let device = Device::cpu();
+/// let layer = |inputs, outputs| Affine {
+///     weight: Parameter::new(&Tensor::ones([inputs, outputs], &device)),
+///     bias: Some(Parameter::new(&Tensor::zeros([outputs], &device))),
+/// };
+/// let net = Net { first: layer(3, 4), second: layer(4, 2) };
+/// let names: Vec<String> = net.named_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["first.weight", "first.bias", "second.weight", "second.bias"]);
+/// assert_eq!(net.parameter_count(), 3 * 4 + 4 + 4 * 2 + 2);
+/// let y = net.first.forward(&Tensor::ones([1, 3], &device));
+/// assert_eq!(y.detach().to_string(), "tensor([[3., 3., 3., 3.]])");
+/// ```
+pub trait Module: Send + Sync {
+    /// Calls `visit` with each part and its name; an empty name stands for the module itself.
+    fn parts<'a>(&'a self, visit: &mut dyn FnMut(&str, Part<'a>));
+
+    /// The name the summary shows; none for what is no layer, such as a parameter or a number.
+    fn type_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// What the summary shows between the parentheses.
+    fn describe(&self) -> String {
+        String::new()
+    }
+
+    /// Parameters with their names; one held in several places (tied) appears under each name.
+    fn named_parameters(&self) -> Vec<(String, Parameter)> {
+        let mut found = Vec::new();
+        walk(self, &mut |path, part| {
+            if let Part::Parameter(parameter) = part {
+                found.push((path.to_owned(), parameter.clone()));
+            }
+        });
+        found
+    }
+
+    /// The parameters, each once: what an optimizer takes.
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut seen = HashSet::new();
+        let named = self.named_parameters().into_iter();
+        named.map(|(_, parameter)| parameter).filter(|parameter| seen.insert(parameter.id())).collect()
+    }
+
+    /// Buffers with their names.
+    fn named_buffers(&self) -> Vec<(String, Buffer)> {
+        let mut found = Vec::new();
+        walk(self, &mut |path, part| {
+            if let Part::Buffer(buffer) = part {
+                found.push((path.to_owned(), buffer.clone()));
+            }
+        });
+        found
+    }
+
+    /// The number of trained numbers, tied ones counted once.
+    fn parameter_count(&self) -> usize {
+        self.parameters().iter().map(Parameter::numel).sum()
+    }
+
+    /// The values of parameters and buffers under PyTorch's names.
+    fn state_dict(&self) -> StateDict {
+        let mut state = StateDict::new();
+        walk(self, &mut |path, part| match part {
+            Part::Parameter(parameter) => state.insert(path, parameter.value()),
+            Part::Buffer(buffer) => state.insert(path, buffer.get()),
+            Part::Mode(_) | Part::Module(_) => {}
+        });
+        state
+    }
+
+    /// Gives every parameter and buffer its name in this module, so that errors can use it.
+    fn set_names(&self) {
+        walk(self, &mut |path, part| match part {
+            Part::Parameter(parameter) => parameter.set_name(path),
+            Part::Buffer(buffer) => buffer.set_name(path),
+            Part::Mode(_) | Part::Module(_) => {}
+        });
+    }
+
+    /// Switches every part to training: dropout drops, batch norm uses and tracks the batch's statistics.
+    fn train(&self) {
+        set_training(self, true);
+    }
+
+    /// Switches every part to evaluation.
+    fn eval(&self) {
+        set_training(self, false);
+    }
+
+    /// Forgets all gradients.
+    fn zero_grad(&self) {
+        self.parameters().iter().for_each(Parameter::zero_grad);
+    }
+
+    /// Freezes all parameters (`false`), or lets them learn again.
+    fn set_requires_grad(&self, requires_grad: bool) {
+        self.parameters().iter().for_each(|parameter| parameter.set_requires_grad(requires_grad));
+    }
+
+    /// The module as text, like Python's `print(model)`, with the number of parameters.
+    ///
+    /// ```
+    /// use flambeau::{nn::Sequential, prelude::*};
+    /// let net = Sequential::new().with(|x: &Tensor| x.relu());
+    /// assert_eq!(net.summary(), "Sequential(\n  (0): Closure()\n)\n0 parameters");
+    /// ```
+    fn summary(&self) -> String {
+        summary(self)
+    }
+
+    /// Moves parameters and buffers to another device, for everyone who shares them. Gradients are forgotten; make
+    /// optimizers afterwards.
+    ///
+    /// ```
+    /// # use flambeau::{prelude::*, nn::Parameter};
+    /// # flambeau::block_on(async {
+    /// let weight = Parameter::new(&Tensor::ones([2], &Device::cpu()));
+    /// weight.to(&Device::cpu()).await?;
+    /// assert!(weight.device().is_cpu());
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    fn to(&self, device: &Device) -> impl Future<Output = Result<()>>
+    where
+        Self: Sized,
+    {
+        let (parameters, buffers) = (self.parameters(), self.named_buffers());
+        async move {
+            for parameter in parameters {
+                parameter.move_to(device).await?;
+            }
+            for (_, buffer) in buffers {
+                buffer.move_to(device).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Calls `visit` with every parameter, buffer and mode inside, and its path.
+fn walk<'a>(module: &'a (impl Module + ?Sized), visit: &mut dyn FnMut(&str, Part<'a>)) {
+    walk_from(module, &mut String::new(), visit);
+}
+
+fn walk_from<'a>(
+    module: &'a (impl Module + ?Sized),
+    path: &mut String,
+    visit: &mut dyn FnMut(&str, Part<'a>),
+) {
+    module.parts(&mut |name, part| {
+        let length = path.len();
+        if !path.is_empty() && !name.is_empty() {
+            path.push('.');
+        }
+        path.push_str(name);
+        match part {
+            Part::Module(inner) => walk_from(inner, path, visit),
+            leaf => visit(path, leaf),
+        }
+        path.truncate(length);
+    });
+}
+
+fn set_training(module: &(impl Module + ?Sized), training: bool) {
+    walk(module, &mut |_, part| {
+        if let Part::Mode(mode) = part {
+            mode.set_training(training);
+        }
+    });
+}
+
+/// Parts that are not modules themselves.
+macro_rules! leaf_modules {
+    ($($type:ident)*) => {$(
+        impl Module for $type {
+            fn parts<'a>(&'a self, visit: &mut dyn FnMut(&str, Part<'a>)) {
+                visit("", Part::$type(self));
+            }
+        }
+    )*};
+}
+
+leaf_modules!(Parameter Buffer Mode);
+
+/// Settings: they have no parts.
+macro_rules! settings {
+    ($($type:ty)*) => {$(
+        impl Module for $type {
+            fn parts<'a>(&'a self, _: &mut dyn FnMut(&str, Part<'a>)) {}
+        }
+    )*};
+}
+
+settings! { () bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 String &'static str DType Device }
