@@ -30,6 +30,25 @@ impl Buffer {
         }
     }
 
+    /// `count` elements from `start` on: shared memory on the GPU, a copy on the CPU.
+    pub fn part(&self, dtype: DType, start: usize, count: usize) -> Buffer {
+        match self {
+            Buffer::Cpu(buffer) => {
+                debug_assert_eq!(buffer.dtype(), dtype);
+                Buffer::Cpu(Arc::new(buffer.part(start, count)))
+            }
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(buffer) => {
+                let bytes = wgsl::storage_bytes(dtype);
+                Buffer::Gpu(wgpu::runtime::GpuBuffer::part(
+                    buffer,
+                    start as u64 * bytes,
+                    count as u64 * bytes,
+                ))
+            }
+        }
+    }
+
     /// The memory, on the GPU backend.
     #[cfg(feature = "gpu")]
     pub fn gpu(&self) -> &Arc<wgpu::runtime::GpuBuffer> {

@@ -12,6 +12,7 @@ pub(crate) mod custom;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;
+pub(crate) mod pack;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scatter;

@@ -5,6 +5,7 @@ use super::argsort::ArgSort;
 use super::custom::Custom;
 use super::elementwise::Block;
 use super::matmul::MatMul;
+use super::pack::Pack;
 use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
@@ -65,6 +66,8 @@ pub(crate) enum StructuredOp {
     ArgSort(ArgSort),
     /// Running sums and products.
     Scan(Scan),
+    /// Flat values at fixed places of a larger one.
+    Pack(Pack),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -78,6 +81,7 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::Scatter(op) => op,
             StructuredOp::ArgSort(op) => op,
             StructuredOp::Scan(op) => op,
+            StructuredOp::Pack(op) => op,
             StructuredOp::Custom(op) => &**op,
         }
     }

@@ -185,4 +185,6 @@ pub(crate) struct PlanBuffer {
     pub root: bool,
     /// The memory slot of a temporary.
     pub slot: usize,
+    /// The buffer it is a part of, and the element it starts at there.
+    pub within: Option<(u32, usize)>,
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 mod explain;
+mod pack;
 
 pub(crate) mod graph;
 pub(crate) mod kernel;
@@ -12,10 +13,11 @@ pub(crate) mod lower;
 pub(crate) mod schedule;
 
 use crate::dtype::DType;
-use crate::op::{Op, View};
+use crate::op::{Meta, Op, View};
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
+pub(crate) use pack::PART_ALIGNMENT;
 use std::collections::HashSet;
 
 /// Kernels in running order, with their memory.
@@ -36,6 +38,8 @@ pub(crate) struct PlanOptions {
     pub element_bytes: fn(DType) -> u64,
     /// Fuse ops into kernels; off, every op is a kernel of its own.
     pub fuse: bool,
+    /// Let values that are packed be written where they belong; off, they are copied there.
+    pub pack_in_place: bool,
 }
 
 impl Plan {
@@ -52,21 +56,43 @@ impl Plan {
         let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
             let meta = graph.meta(value);
             let root = kept.contains(&Place::Buffer(index as u32));
-            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX }
+            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX, within: None }
         });
         let mut plan =
             Plan { buffers: buffers.collect(), kernels: lowered.kernels, slots: Vec::new(), roots };
+        if options.pack_in_place {
+            pack::pack_in_place(&mut plan, options.element_bytes);
+        }
         plan.place_temporaries(options.element_bytes);
         plan
     }
 
+    /// The buffer that this one is a part of, or itself.
+    fn home(&self, buffer: u32) -> u32 {
+        self.buffers[buffer as usize].within.map_or(buffer, |(home, _)| home)
+    }
+
+    /// A new buffer that is a part of another.
+    fn add_part(&mut self, home: u32, start: usize, meta: &Meta) -> u32 {
+        let within = Some((home, start));
+        let buffer =
+            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root: false, slot: usize::MAX, within };
+        self.buffers.push(buffer);
+        self.buffers.len() as u32 - 1
+    }
+
     /// Gives each temporary a memory slot; a slot is free again after the last kernel that reads it.
     fn place_temporaries(&mut self, element_bytes: fn(DType) -> u64) {
+        for index in 0..self.buffers.len() {
+            // A part that outlives the run keeps the whole.
+            let home = self.home(index as u32) as usize;
+            self.buffers[home].root |= self.buffers[index].root;
+        }
         let mut last_use = vec![0; self.buffers.len()];
         for (step, kernel) in self.kernels.iter().enumerate() {
             for place in kernel.inputs().into_iter().chain(kernel.outputs()) {
                 if let Place::Buffer(buffer) = place {
-                    last_use[buffer as usize] = step;
+                    last_use[self.home(buffer) as usize] = step;
                 }
             }
         }
@@ -74,8 +100,9 @@ impl Plan {
         for (step, kernel) in self.kernels.iter().enumerate() {
             for place in kernel.outputs() {
                 let Place::Buffer(index) = place else { continue };
-                let buffer = &mut self.buffers[index as usize];
-                if buffer.root {
+                let home = self.home(index) as usize;
+                let buffer = &mut self.buffers[home];
+                if buffer.root || buffer.slot != usize::MAX {
                     continue;
                 }
                 let bytes = buffer.numel as u64 * element_bytes(buffer.dtype);
@@ -91,8 +118,9 @@ impl Plan {
             let ended = kernel.inputs().into_iter().chain(kernel.outputs());
             for place in ended {
                 let Place::Buffer(index) = place else { continue };
-                let buffer = &self.buffers[index as usize];
-                if !buffer.root && last_use[index as usize] == step && !free.contains(&buffer.slot) {
+                let home = self.home(index) as usize;
+                let buffer = &self.buffers[home];
+                if !buffer.root && last_use[home] == step && !free.contains(&buffer.slot) {
                     free.push(buffer.slot);
                 }
             }

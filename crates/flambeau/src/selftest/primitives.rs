@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// ```
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
-    let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod"];
+    let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod", "pack"];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
     elementwise::table()
         .map(|op| op.name)
@@ -47,7 +47,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
             StructuredOp::MatMul(_)
             | StructuredOp::Scatter(_)
             | StructuredOp::ArgSort(_)
-            | StructuredOp::Scan(_),
+            | StructuredOp::Scan(_)
+            | StructuredOp::Pack(_),
         ) => true,
         // A user's kernel has a name of its own.
         Op::Structured(StructuredOp::Custom(_)) => false,

@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use crate::tensor::Tensor;
 
 pub(super) fn cases() -> Vec<Case> {
-    matmul().into_iter().chain(gather()).chain(scatter()).chain(rows()).collect()
+    matmul().into_iter().chain(gather()).chain(scatter()).chain(rows()).chain(pack()).collect()
 }
 
 const LONG_SUM: &str = "sums of many products in another order";
@@ -80,6 +80,43 @@ fn matmul() -> Vec<Case> {
         x[0].try_matmul(&x[0].try_transpose(0, 1)?)
     }));
     cases
+}
+
+/// Packs without gaps: what lies in a gap is not defined. Parts that start at multiples of 64 are written in place.
+fn pack() -> Vec<Case> {
+    type Packing = (&'static str, fn(&[Tensor]) -> Result<Tensor>);
+    let packings: [Packing; 6] = [
+        ("of inputs", |x| Tensor::pack(&[x[0].clone(), x[1].clone()], &[0, 64], 128)),
+        ("of results, used again", |x| {
+            let (a, b) = (x[0].try_tanh()?, x[0].try_matmul(&x[1])?);
+            let packed = Tensor::pack(&[a.clone(), b.clone()], &[64, 0], 128)?;
+            let sum = a.try_sum(..)?.try_add(b.try_sum(..)?)?;
+            packed.try_mul(2.0)?.try_add(sum)
+        }),
+        ("of a value and one made from it", |x| {
+            let a = x[0].try_mul(0.1)?.try_matmul(&x[1])?;
+            let b = a.try_matmul(&a)?;
+            Tensor::pack(&[a, b], &[0, 64], 128)?.try_mul(2.0)
+        }),
+        ("of two results of one kernel", |x| {
+            let a = x[0].try_add(&x[1])?;
+            let b = a.try_exp()?;
+            Tensor::pack(&[a, b], &[0, 64], 128)?.try_sin()
+        }),
+        ("of one value twice", |x| {
+            let a = x[0].try_matmul(&x[1])?;
+            Tensor::pack(&[a.clone(), a], &[0, 64], 128)?.try_sin()
+        }),
+        ("at starts that are not aligned", |x| {
+            let a = x[0].try_narrow(0, 0, 1)?.try_add(1.0)?;
+            Tensor::pack(&[a, x[1].try_mul(3.0)?], &[0, 8], 72)?.try_sin()
+        }),
+    ];
+    let case = |(name, packing): Packing| {
+        let inputs = vec![Input::floats([8, 8]), Input::floats([8, 8])];
+        Case::new("pack", format!("pack {name}"), inputs, packing).within(1e-5, LONG_SUM)
+    };
+    packings.into_iter().map(case).collect()
 }
 
 /// Index values, the same for every dtype.

@@ -17,6 +17,7 @@ mod linalg;
 mod math;
 pub(crate) mod node;
 mod operators;
+mod pack;
 mod pad;
 mod random;
 mod ranges;

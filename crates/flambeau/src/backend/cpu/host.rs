@@ -64,6 +64,25 @@ impl HostBuffer {
         each_dtype!(self, values => Element::to_bytes(values))
     }
 
+    /// Copies another buffer of the same dtype to `start` and after.
+    pub fn copy_from(&mut self, start: usize, other: &HostBuffer) {
+        fn copy<T: Element>(to: &mut [T], start: usize, other: &HostBuffer) {
+            let from = other.slice::<T>().expect("one dtype");
+            to[start..start + from.len()].copy_from_slice(from);
+        }
+        each_dtype!(self, values => copy(values, start, other))
+    }
+
+    /// A copy of `count` values from `start` on.
+    pub fn part(&self, start: usize, count: usize) -> HostBuffer {
+        let mut part = HostBuffer::zeros(self.dtype(), count);
+        fn copy<T: Element>(to: &mut [T], start: usize, from: &HostBuffer) {
+            to.copy_from_slice(&from.slice::<T>().expect("one dtype")[start..start + to.len()]);
+        }
+        each_dtype!(&mut part, values => copy(values, start, self));
+        part
+    }
+
     pub fn dtype(&self) -> DType {
         fn of<T: Element>(_: &[T]) -> DType {
             T::DTYPE

@@ -35,7 +35,7 @@ impl Cpu {
     }
 
     pub fn plan_options(&self) -> PlanOptions {
-        PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true }
+        PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true, pack_in_place: false }
     }
 
     /// A fault on the CPU fails its run at once, which then does not count.

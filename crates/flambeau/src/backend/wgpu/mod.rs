@@ -13,7 +13,7 @@ use super::{Buffer, ReadRequest, Run};
 use crate::dtype::{DType, Lane, Scalar};
 use crate::error::{Error, Result};
 use crate::op::structured::Param;
-use crate::plan::kernel::Place;
+use crate::plan::kernel::{Place, PlanBuffer};
 use crate::plan::{Plan, PlanOptions};
 use compile::{CompiledPlan, Source};
 use runtime::{Dispatch, GpuBuffer, GpuConfig, Runtime};
@@ -60,7 +60,8 @@ impl Gpu {
     }
 
     pub fn plan_options(&self) -> PlanOptions {
-        PlanOptions { element_bytes: storage_bytes, fuse: !self.runtime.config().debug }
+        let debug = self.runtime.config().debug;
+        PlanOptions { element_bytes: storage_bytes, fuse: !debug, pack_in_place: !debug }
     }
 
     pub fn accepts(&self, dtype: DType) -> Result<()> {
@@ -87,11 +88,21 @@ impl Gpu {
         let alloc = |bytes: u64| self.runtime.alloc(bytes);
         let slots = plan.slots.iter().map(|&bytes| alloc(bytes)).collect::<Result<Vec<_>>>()?;
         let scratch = compiled.scratch.iter().map(|&bytes| alloc(bytes)).collect::<Result<Vec<_>>>()?;
-        let buffers = plan.buffers.iter().map(|buffer| match buffer.root {
-            true => alloc(buffer.numel as u64 * storage_bytes(buffer.dtype)),
-            false => Ok(slots[buffer.slot].clone()),
+        let bytes = |buffer: &PlanBuffer| buffer.numel as u64 * storage_bytes(buffer.dtype);
+        let whole = plan.buffers.iter().map(|buffer| match buffer {
+            PlanBuffer { within: Some(_), .. } => Ok(None),
+            PlanBuffer { root: true, .. } => alloc(bytes(buffer)).map(Some),
+            PlanBuffer { slot, .. } => Ok(Some(slots[*slot].clone())),
         });
-        let buffers = buffers.collect::<Result<Vec<Arc<GpuBuffer>>>>()?;
+        let whole = whole.collect::<Result<Vec<Option<Arc<GpuBuffer>>>>>()?;
+        let buffer = |(index, buffer): (usize, &PlanBuffer)| match buffer.within {
+            None => whole[index].clone().expect("what is no part has memory of its own"),
+            Some((home, start)) => {
+                let home = whole[home as usize].as_ref().expect("a part lies in a whole");
+                GpuBuffer::part(home, start as u64 * storage_bytes(buffer.dtype), bytes(buffer))
+            }
+        };
+        let buffers: Vec<Arc<GpuBuffer>> = plan.buffers.iter().enumerate().map(buffer).collect();
         let at = |source: &Source| match *source {
             Source::Place(Place::Input(input)) => run.inputs[input as usize].gpu(),
             Source::Place(Place::Buffer(buffer)) => &buffers[buffer as usize],

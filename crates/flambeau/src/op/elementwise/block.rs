@@ -48,6 +48,14 @@ impl Block {
         each_lane!(self, values => values.len())
     }
 
+    /// Copies another block of the same lane type to `start` and after.
+    pub fn copy_from(&mut self, start: usize, other: &Block) {
+        each_lane!(self, values => {
+            let from = Lanes::slice(other);
+            values[start..start + from.len()].copy_from_slice(from);
+        })
+    }
+
     /// Shortens or lengthens the block; new elements are zero.
     pub fn resize(&mut self, len: usize) {
         each_lane!(self, values => values.resize(len, Default::default()))

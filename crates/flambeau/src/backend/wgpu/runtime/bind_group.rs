@@ -13,6 +13,13 @@ pub(super) type Key = smallvec::SmallVec<[u64; 16]>;
 
 const UNIFORM: usize = 1;
 const FIRST_BUFFER: usize = 4;
+/// Bits of a buffer's number in a key; the others say where in the buffer a part starts.
+const NUMBER_BITS: u32 = 40;
+
+/// A buffer's number and the start of the part that is bound, as one number.
+pub(super) fn place(buffer: u64, start: u64) -> u64 {
+    buffer | (start / crate::plan::PART_ALIGNMENT) << NUMBER_BITS
+}
 
 /// The key of a bind group; `uniform` is the buffer's number and the range of it.
 pub(super) fn key(
@@ -53,7 +60,9 @@ impl BindGroupCache {
     pub fn forget(&mut self, buffers: &HashSet<u64>) {
         let keep = |key: &Key| {
             !buffers.contains(&key[UNIFORM])
-                && !key[FIRST_BUFFER..].iter().any(|buffer| buffers.contains(buffer))
+                && !key[FIRST_BUFFER..]
+                    .iter()
+                    .any(|place| buffers.contains(&(place & ((1 << NUMBER_BITS) - 1))))
         };
         self.young.retain(|key, _| keep(key));
         self.old.retain(|key, _| keep(key));

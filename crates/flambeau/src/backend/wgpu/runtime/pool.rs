@@ -5,6 +5,7 @@
 
 use super::{Runtime, fault, lock};
 use crate::error::{Error, Result};
+use crate::plan::PART_ALIGNMENT;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,9 +56,39 @@ pub(crate) struct GpuBuffer {
     kind: Kind,
     reusable: bool,
     runtime: Arc<Runtime>,
+    /// The buffer this one is a part of, and the byte it starts at there.
+    within: Option<(Arc<GpuBuffer>, u64)>,
 }
 
 impl GpuBuffer {
+    /// A part of a buffer, which keeps the whole alive. The start must be aligned as bindings are.
+    pub fn part(whole: &Arc<GpuBuffer>, start: u64, bytes: u64) -> Arc<GpuBuffer> {
+        let (home, start) = match &whole.within {
+            Some((home, before)) => (home, before + start),
+            None => (whole, start),
+        };
+        Arc::new(GpuBuffer {
+            id: home.id,
+            raw: home.raw.clone(),
+            bytes,
+            kind: home.kind,
+            reusable: false,
+            runtime: home.runtime.clone(),
+            within: Some((home.clone(), start)),
+        })
+    }
+
+    /// The byte it starts at in the wgpu buffer.
+    pub fn start(&self) -> u64 {
+        self.within.as_ref().map_or(0, |(_, start)| *start)
+    }
+
+    /// What kernels see of the wgpu buffer.
+    pub(super) fn binding(&self) -> wgpu::BindingResource<'_> {
+        let size = self.within.as_ref().and_then(|_| std::num::NonZeroU64::new(self.capacity()));
+        wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &self.raw, offset: self.start(), size })
+    }
+
     /// The number of the wgpu buffer: handles of one pooled buffer, one after the other, share it.
     pub fn id(&self) -> u64 {
         self.id
@@ -73,9 +104,12 @@ impl GpuBuffer {
         self.bytes
     }
 
-    /// The bytes there are.
+    /// The bytes there are; a part may be bound up to the next aligned start.
     pub fn capacity(&self) -> u64 {
-        self.raw.size()
+        match &self.within {
+            Some((_, start)) => self.bytes.next_multiple_of(PART_ALIGNMENT).min(self.raw.size() - start),
+            None => self.raw.size(),
+        }
     }
 
     /// The runtime it belongs to.
@@ -105,6 +139,9 @@ impl fmt::Debug for GpuBuffer {
 impl Drop for GpuBuffer {
     fn drop(&mut self) {
         let runtime = &self.runtime;
+        if self.within.is_some() {
+            return;
+        }
         if self.reusable {
             let free = FreeBuffer { id: self.id, raw: self.raw.clone() };
             lock(&runtime.pool.free).entry((self.kind, self.capacity())).or_default().push(free);
@@ -163,7 +200,15 @@ impl Runtime {
         self.ledger.created(bytes);
         let id = self.pool.new_id();
         let runtime = self.clone();
-        Ok(Arc::new(GpuBuffer { id, raw: buffer, bytes, kind: Kind::Adopted, reusable: false, runtime }))
+        Ok(Arc::new(GpuBuffer {
+            id,
+            raw: buffer,
+            bytes,
+            kind: Kind::Adopted,
+            reusable: false,
+            runtime,
+            within: None,
+        }))
     }
 
     /// Destroys the buffers that wait for reuse.
@@ -194,7 +239,7 @@ impl Runtime {
                 (self.pool.new_id(), raw)
             }
         };
-        Ok(GpuBuffer { id, raw, bytes, kind, reusable: true, runtime: self.clone() })
+        Ok(GpuBuffer { id, raw, bytes, kind, reusable: true, runtime: self.clone(), within: None })
     }
 
     /// The largest size for this kind, or the limit that `bytes` exceeds.

@@ -105,7 +105,7 @@ impl Runtime {
         }
         for (piece, start) in bytes.chunks(UNSUBMITTED_BYTES).zip((offset..).step_by(UNSUBMITTED_BYTES)) {
             let mut submissions = lock(&self.submissions);
-            write_padded(&self.queue, buffer.raw(), start, piece);
+            write_padded(&self.queue, buffer.raw(), buffer.start() + start, piece);
             submissions.unsubmitted_bytes += piece.len();
             if submissions.unsubmitted_bytes >= UNSUBMITTED_BYTES {
                 self.submit_commands(&mut submissions, None);
@@ -191,7 +191,7 @@ impl Runtime {
             let key = bind_group::key(
                 pipeline.id(),
                 uniform_key,
-                dispatch.buffers.iter().map(|buffer| buffer.id()),
+                dispatch.buffers.iter().map(|buffer| bind_group::place(buffer.id(), buffer.start())),
             );
             let (group, created) = bind_groups.get(key, || self.create_bind_group(dispatch, uniform_block));
             created_groups += u64::from(created);
@@ -218,7 +218,7 @@ impl Runtime {
         dispatch: &Dispatch<'_>,
         uniform_block: Option<&GpuBuffer>,
     ) -> wgpu::BindGroup {
-        let storage = dispatch.buffers.iter().map(|buffer| buffer.raw().as_entire_binding());
+        let storage = dispatch.buffers.iter().map(|buffer| buffer.binding());
         let uniform = uniform_block.map(|block| {
             wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                 buffer: block.raw(),

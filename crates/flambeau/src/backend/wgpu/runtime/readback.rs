@@ -58,7 +58,13 @@ impl Runtime {
         staging.set_reusable(false);
         let mut encoder = self.device.create_command_encoder(&Default::default());
         for ((buffer, bytes), part) in what.iter().zip(&parts).filter(|((_, bytes), _)| *bytes > 0) {
-            encoder.copy_buffer_to_buffer(buffer.raw(), 0, staging.raw(), part.start as u64, padded(*bytes));
+            encoder.copy_buffer_to_buffer(
+                buffer.raw(),
+                buffer.start(),
+                staging.raw(),
+                part.start as u64,
+                padded(*bytes),
+            );
         }
         let commands = encoder.finish();
         let submission = self.submit_commands(&mut lock(&self.submissions), Some(commands));

@@ -1,0 +1,114 @@
+//! Pack: flat tensors at fixed places of one larger flat tensor, so that one kernel can work on all of them.
+//!
+//! This is how an optimizer sees the gradients of a whole model. On the GPU the planner lets the kernels that make
+//! the packed values write straight into their places (`plan::pack`); then nothing is copied, and the gaps between
+//! the places hold anything.
+
+use super::structured::{Bound, Exact, Layout, Program, Structured};
+use super::{Grads, Meta, Saves, Vjp};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::{Params, groups_for, storage_type};
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::plan::kernel::StructuredCall;
+
+/// out[starts\[i\] + k] = inputs\[i\]\[k\]; zero elsewhere. All inputs and the output have one dtype and one dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Pack {
+    pub starts: Vec<usize>,
+}
+
+impl Structured for Pack {
+    fn name(&self) -> &'static str {
+        "pack"
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let part = |(&start, input): (&usize, &crate::tensor::Tensor)| {
+            Ok(Some(v.grad().try_narrow(0, start, input.numel())?))
+        };
+        self.starts.iter().zip(v.inputs).map(part).collect()
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let meta = &outputs[0];
+        let mut values = inputs[0].values.clone();
+        values.resize(0);
+        values.resize(meta.numel());
+        for (&start, input) in self.starts.iter().zip(inputs) {
+            values.copy_from(start, &input.values);
+        }
+        Ok(vec![Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }])
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        for (&start, input) in self.starts.iter().zip(inputs) {
+            outputs[0].copy_from(start, input.buffer);
+        }
+        Ok(())
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let mut places: Vec<(usize, usize)> =
+            self.starts.iter().copied().zip(call.inputs.iter().map(|input| input.meta.numel())).collect();
+        let copies = places.iter().enumerate().filter(|(_, (_, numel))| *numel > 0);
+        let mut programs: Vec<Program> =
+            copies.map(|(input, &(start, numel))| piece(call, Some(input), start, numel)).collect();
+        places.sort_unstable();
+        let mut filled = 0;
+        for (start, numel) in places.into_iter().chain([(call.outputs[0].1.numel(), 0)]) {
+            if start > filled {
+                programs.push(piece(call, None, filled, start - filled));
+            }
+            filled = start + numel;
+        }
+        Ok(programs)
+    }
+}
+
+/// Writes an input, or zeros, to out[start..start + numel].
+fn piece(call: &StructuredCall, input: Option<usize>, start: usize, numel: usize) -> Program {
+    let dtype = call.outputs[0].1.dtype;
+    let mut params = Params::default();
+    let (first, count) = (params.size(start), params.size(numel));
+    let stored = storage_type(dtype);
+    let declaration = input.map_or(String::new(), |_| {
+        format!("@group(0) @binding(0) var<storage, read> piece: array<{stored}>;\n")
+    });
+    let at = input.is_some() as u32;
+    let source = format!(
+        "{enable}{declaration}@group(0) @binding({at}) var<storage, read_write> out: array<{stored}>;
+@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (group.x + group.y * groups.x) * 64u + thread;
+    if (at < {count}) {{ out[{first} + at] = {value}; }}
+}}
+",
+        enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
+        uniform = at + 1,
+        vectors = params.vectors(),
+        value = input.map_or(format!("{stored}(0)"), |_| "piece[at]".into()),
+    );
+    Program {
+        label: if input.is_some() { "pack" } else { "pack zeros" },
+        source,
+        entry: "main".into(),
+        bindings: input.map(Bound::Input).into_iter().chain([Bound::Output(0)]).collect(),
+        params: params.list,
+        groups: groups_for(numel, 64),
+        scratch: Vec::new(),
+        trusted: true,
+        checks: None,
+    }
+}
