@@ -53,12 +53,19 @@ pub(crate) fn narrow(dtype: DType, value: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub list: Vec<Param>,
+    /// Equal numbers have places of their own, so that the shader's text does not depend on which are equal.
+    distinct: bool,
 }
 
 impl Params {
+    /// Numbers for a shader that is costly to compile and shared by many shapes.
+    pub fn distinct() -> Params {
+        Params { distinct: true, ..Params::default() }
+    }
+
     /// Adds a number; returns the WGSL that reads it.
     pub fn push(&mut self, param: Param) -> String {
-        let known = self.list.iter().position(|known| *known == param);
+        let known = self.list.iter().position(|known| !self.distinct && *known == param);
         let at = known.unwrap_or_else(|| {
             self.list.push(param);
             self.list.len() - 1

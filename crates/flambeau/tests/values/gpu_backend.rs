@@ -224,3 +224,34 @@ fn zero_size_tensors() {
     assert_eq!(values(&nothing.sum(0)), [0.0; 3]);
     assert_eq!(values(&Tensor::zeros([2, 0], &device).matmul(&nothing)), [0.0; 6]);
 }
+
+/// Products of every tiling, each operand as it is and transposed, against the CPU's. The values are small integers,
+/// so that sums are exact in any order.
+#[test]
+fn products_of_all_sizes() {
+    let sizes = [
+        [1, 1, 5, 3],
+        [1, 33, 4100, 34],
+        [1, 3, 9000, 2],
+        [130, 40, 36, 44],
+        [64, 61, 35, 130],
+        [32, 132, 33, 260],
+        [32, 130, 20, 129],
+    ];
+    for [batches, m, k, n] in sizes {
+        for (a_turned, b_turned) in [(false, false), (true, false), (false, true), (true, true)] {
+            let integers = |rows: usize, columns: usize, turned: bool, device: &Device| {
+                let shape = if turned { [batches, columns, rows] } else { [batches, rows, columns] };
+                let x = Tensor::randint(-3, 4, shape, &Generator::new(rows as u64), device);
+                let x = x.to_dtype(flambeau::DType::F32);
+                eval(&[&x]).unwrap();
+                if turned { x.transpose(1, 2) } else { x }
+            };
+            let product = |device: &Device| {
+                values(&integers(m, k, a_turned, device).matmul(&integers(k, n, b_turned, device)))
+            };
+            let (cpu, gpu) = (product(&Device::cpu()), product(&gpu()));
+            assert!(cpu == gpu, "{batches} × ({m} × {k} by {k} × {n}), transposed: {a_turned}, {b_turned}");
+        }
+    }
+}

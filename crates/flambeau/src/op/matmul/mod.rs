@@ -1,0 +1,129 @@
+//! The batched matrix product: (B…, M, K) × (B…, K, N) → (B…, M, N). Operands are read through their strides, so a
+//! transposed or broadcast operand is not copied.
+//!
+//! `cpu` calls a blocked product; `tiled` is the GPU's kernel for floats, with `tiling` choosing its sizes by shape;
+//! `simple` is the GPU's kernel for integers and for the smallest products.
+
+mod cpu;
+mod simple;
+mod tiled;
+mod tiling;
+
+use super::elementwise::Block;
+use super::structured::{Exact, Layout, Program, Structured};
+use super::{Grads, Meta, Saves, Vjp};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::dtype::Scalar;
+use crate::error::Result;
+use crate::plan::kernel::StructuredCall;
+use cpu::{float_product, integer_product};
+use half::f16;
+use tiling::Tiling;
+
+/// C = A·B over the last two dimensions; the others are batches of equal size.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct MatMul;
+
+/// Multiplications up to which the GPU takes one thread per result: tiles would be mostly empty.
+const SIMPLE: usize = 8192;
+
+/// Sizes of one product.
+struct Sizes {
+    batches: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+fn sizes(a: &[usize], c: &[usize]) -> Sizes {
+    let rank = c.len();
+    Sizes { batches: c[..rank - 2].iter().product(), m: c[rank - 2], n: c[rank - 1], k: a[rank - 1] }
+}
+
+impl Structured for MatMul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Strided
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(0b11)
+    }
+
+    /// dA = dC·Bᵀ, dB = Aᵀ·dC.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (g, a, b) = (v.grad(), v.input(0), v.input(1));
+        let transposed = |x: &crate::Tensor| x.try_transpose(-2, -1);
+        let da = if v.needs[0] { Some(g.product(&transposed(b)?)?) } else { None };
+        let db = if v.needs[1] { Some(transposed(a)?.product(g)?) } else { None };
+        Ok(vec![da, db])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = &outputs[0];
+        let Sizes { batches, m, n, k } = sizes(&inputs[0].shape, shape);
+        macro_rules! multiply {
+            ($a:expr, $b:expr, $zero:expr) => {{
+                let mut c = vec![$zero; batches * m * n];
+                for (index, c) in c.iter_mut().enumerate() {
+                    let (batch, row, column) = (index / (m * n), index / n % m, index % n);
+                    for i in 0..k {
+                        *c += $a[(batch * m + row) * k + i] * $b[(batch * k + i) * n + column];
+                    }
+                }
+                c
+            }};
+        }
+        let values = match (&inputs[0].values, &inputs[1].values) {
+            (Block::F64(a), Block::F64(b)) => Block::F64(multiply!(a, b, 0.0)),
+            (Block::I64(a), Block::I64(b)) => Block::I64(multiply!(a, b, 0)),
+            other => unreachable!("the interpreter multiplies numbers, not {other:?}"),
+        };
+        Ok(vec![Exact { shape: shape.clone(), dtype: *dtype, values }])
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let (a, b) = (&inputs[0], &inputs[1]);
+        match (a.buffer, b.buffer, &mut outputs[0]) {
+            (HostBuffer::F32(x), HostBuffer::F32(y), HostBuffer::F32(c)) => float_product(inputs, x, y, c),
+            (HostBuffer::F64(x), HostBuffer::F64(y), HostBuffer::F64(c)) => float_product(inputs, x, y, c),
+            (HostBuffer::F16(x), HostBuffer::F16(y), HostBuffer::F16(c)) => {
+                let wide = |values: &[f16]| values.iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
+                let mut result = vec![0f32; c.len()];
+                float_product(inputs, &wide(x), &wide(y), &mut result);
+                c.iter_mut().zip(result).for_each(|(c, x)| *c = f16::from_f32(x));
+            }
+            (HostBuffer::I32(x), HostBuffer::I32(y), HostBuffer::I32(c)) => {
+                integer_product(inputs, x, y, c, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+            }
+            (HostBuffer::U32(x), HostBuffer::U32(y), HostBuffer::U32(c)) => {
+                integer_product(inputs, x, y, c, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+            }
+            (HostBuffer::U8(x), HostBuffer::U8(y), HostBuffer::U8(c)) => {
+                integer_product(inputs, x, y, c, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+            }
+            (HostBuffer::I64(x), HostBuffer::I64(y), HostBuffer::I64(c)) => {
+                integer_product(inputs, x, y, c, |c, a, b| c.wrapping_add(a.wrapping_mul(b)));
+            }
+            _ => unreachable!("matmul promotes its operands to one number type"),
+        }
+        Ok(())
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let (a, (_, c)) = (&call.inputs[0].meta, &call.outputs[0]);
+        let sizes = sizes(&a.shape, &c.shape);
+        if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
+            return Ok(vec![simple::program(call, &sizes)]);
+        }
+        let tiling = Tiling::fitting(&sizes);
+        let product = tiled::program(call, &sizes, &tiling);
+        match tiling.parts {
+            1 => Ok(vec![product]),
+            parts => Ok(vec![product, tiled::sum_of_parts(call, parts)]),
+        }
+    }
+}

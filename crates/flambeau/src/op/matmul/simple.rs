@@ -1,0 +1,73 @@
+//! The product on the GPU with one thread per result: for integers, and for products too small for tiles.
+
+use super::Sizes;
+use crate::backend::wgsl::{Params, groups_for, lane_type, narrow, storage_type, widen};
+use crate::dtype::DType;
+use crate::op::structured::{Bound, Param, Program};
+use crate::plan::kernel::{Operand, StructuredCall};
+
+pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
+    let (a, b) = (&call.inputs[0], &call.inputs[1]);
+    let (_, c) = &call.outputs[0];
+    let mut params = Params::default();
+    let [numel, m, n, k] = [c.numel(), sizes.m, sizes.n, sizes.k].map(|size| params.size(size));
+    let (find_a, stride_a) = matrix(&mut params, a, "a", "row * {row}", "{column}");
+    let (find_b, stride_b) = matrix(&mut params, b, "b", "column * {column}", "{row}");
+    let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
+    let source = format!(
+        "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
+@group(0) @binding(1) var<storage, read> b: array<{stored}>;
+@group(0) @binding(2) var<storage, read_write> c: array<{stored}>;
+@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (group.x + group.y * groups.x) * 64u + thread;
+    if (at >= {numel}) {{ return; }}
+    let column = at % {n};
+    let row = at / {n} % {m};
+    let batch = at / ({n} * {m});
+{find_a}{find_b}    var sum = {lane}(0);
+    for (var i = 0u; i < {k}; i++) {{
+        sum += {read_a} * {read_b};
+    }}
+    c[at] = {result};
+}}
+",
+        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        vectors = params.vectors(),
+        read_a = widen(a.meta.dtype, &format!("a[at_a + i * {stride_a}]")),
+        read_b = widen(b.meta.dtype, &format!("b[at_b + i * {stride_b}]")),
+        result = narrow(c.dtype, "sum"),
+    );
+    Program {
+        label: "matmul",
+        source,
+        entry: "main".into(),
+        bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+        params: params.list,
+        groups: groups_for(c.numel(), 64),
+        scratch: Vec::new(),
+        trusted: true,
+        checks: None,
+    }
+}
+
+/// WGSL that finds where the row of A, or column of B, of a result starts, and the stride along it.
+fn matrix(params: &mut Params, operand: &Operand, name: &str, along: &str, step: &str) -> (String, String) {
+    let level = &operand.access.levels[0];
+    let (batches, [row, column]) = level.axes.split_at(level.axes.len() - 2) else {
+        unreachable!("a matrix has two dimensions")
+    };
+    let offset = params.push(Param::Linear(level.offset.clone()));
+    let mut code = format!("    var at_{name} = {offset};\n    var rest_{name} = batch;\n");
+    for axis in batches.iter().rev() {
+        let (size, stride) = (params.size(axis.size), params.stride(axis.stride));
+        code += &format!("    at_{name} += (rest_{name} % {size}) * {stride};\n    rest_{name} /= {size};\n");
+    }
+    let (row, column) = (params.stride(row.stride), params.stride(column.stride));
+    let fill = |text: &str| text.replace("{row}", &row).replace("{column}", &column);
+    code += &format!("    at_{name} += {};\n", fill(along));
+    (code, fill(step))
+}
