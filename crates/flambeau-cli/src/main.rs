@@ -1,5 +1,6 @@
 //! The program `flambeau`: trains on the best device of this machine, and says what devices there are.
 
+mod bench;
 mod info;
 mod picture;
 mod spirals;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Train a two-spirals classifier (the default).
     Train(spirals::Options),
+    /// Measure how fast the device is.
+    Bench(bench::Options),
     /// List the adapters of this machine and the device that would be chosen.
     Info,
 }
@@ -54,6 +57,10 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
                 println!("no GPU was found, so this runs on the CPU (`flambeau info` lists the adapters)");
             }
             spirals::train(&device, &options, cli.json).await
+        }
+        Command::Bench(options) => {
+            let device = info::choose(cli.device.as_deref()).await?;
+            bench::run(&device, &options, cli.json).await
         }
         Command::Info => info::print(cli.device.as_deref(), cli.json).await,
     }
