@@ -386,7 +386,7 @@ fn compute(tiling: &Tiling) -> String {
         for r in 0..rows {
             for v in 0..columns / 4 {
                 let x = ["x", "y", "z", "w"][r % 4];
-                _ = writeln!(text, "                    c{r}_{v} += a{}.{x} * b{v};", r / 4);
+                _ = writeln!(text, "                    c{r}_{v} = fma(vec4<f32>(a{}.{x}), b{v}, c{r}_{v});", r / 4);
             }
         }
         text += "                }\n";
