@@ -165,13 +165,21 @@ impl Stored {
     }
 }
 
-/// The number of bytes of a tensor, unless no memory could hold it. Sizes of zero elsewhere in the shape excuse
+/// The most dimensions a tensor in a file may have: PyTorch's limit.
+pub(super) const MAX_RANK: usize = 64;
+
+/// The number of bytes of a tensor, unless it has too many dimensions or no memory could hold it. Sizes of zero elsewhere in the shape excuse
 /// nothing: strides are products too.
 pub(super) fn byte_count(stored: Stored, dims: &[usize]) -> Option<usize> {
     let product =
         |zero: usize| dims.iter().map(|&size| size.max(zero)).try_fold(stored.size(), usize::checked_mul);
     let bound = product(1)?;
-    if bound > isize::MAX as usize { None } else { product(0) }
+    if dims.len() > MAX_RANK || bound > isize::MAX as usize { None } else { product(0) }
+}
+
+/// Turns big-endian elements into little-endian ones.
+pub(super) fn swap_bytes(bytes: &mut [u8], size: usize) {
+    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
 /// Puts together what a reader finds in a file.
