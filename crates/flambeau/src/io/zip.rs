@@ -341,7 +341,7 @@ mod tests {
     fn example(large: u64) -> Vec<u8> {
         let mut builder = Builder { large, ..Builder::new() };
         builder.add("a/first", b"one").unwrap();
-        builder.add("a/second", &[7; 100]);
+        builder.add("a/second", &[7; 100]).unwrap();
         builder.add("a/é", b"").unwrap();
         builder.finish()
     }
