@@ -102,11 +102,16 @@ impl Tensor {
 /// # Ok::<(), Error>(()) }).unwrap();
 /// ```
 pub async fn read_many(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
-    let Some(first) = tensors.first() else { return Ok(Vec::new()) };
-    super::same_device("read_many", tensors)?;
-    let values: Vec<_> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
-    let read = first.device().read(&values).await?;
+    let read = read_bytes("read_many", tensors).await?;
     Ok(read.iter().zip(tensors).map(|(bytes, tensor)| widen(tensor.dtype(), bytes)).collect())
+}
+
+/// The bytes of several tensors of one device, in host layout, evaluated in one plan and read in one wait.
+pub(crate) async fn read_bytes(op: &'static str, tensors: &[&Tensor]) -> Result<Vec<Vec<u8>>> {
+    let Some(first) = tensors.first() else { return Ok(Vec::new()) };
+    super::same_device(op, tensors)?;
+    let values: Vec<_> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
+    first.device().read(&values).await
 }
 
 /// Values in host layout as f64.

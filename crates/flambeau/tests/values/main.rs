@@ -8,6 +8,7 @@ mod common;
 mod custom_kernel;
 mod elementwise_values;
 mod gpu_backend;
+mod io;
 mod op_suite;
 mod optim;
 mod random_graphs;
