@@ -103,6 +103,14 @@ impl ArrayDataset {
     }
 
     /// The same data set in the memory of a device.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{Dataset, synthetic};
+    /// let points = synthetic::moons(100, 0.1, &Generator::new(1));
+    /// assert_eq!(points.to_device(&Device::cpu())?.len(), 100);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn to_device(&self, device: &Device) -> Result<TensorDataset> {
         let tensors = self.parts.iter().map(|part| part.to_tensor(device)).collect::<Result<Vec<_>>>()?;
         TensorDataset::new(tensors)

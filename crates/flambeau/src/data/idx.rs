@@ -190,7 +190,7 @@ mod tests {
         refused(&file(8, &[u32::MAX; 4], &[]), "larger than");
         refused(&file(8, &[u32::MAX], &[]), "truncated");
         refused(&file(8, &[2], &[1, 2, 3]), "but there are more");
-        // A gigabyte of zeros in a megabyte, behind a header that promises two bytes.
+        // Sixty-four megabytes of zeros in as many kilobytes, behind a header that promises two bytes.
         let mut bomb = file(8, &[2], &[]);
         bomb.resize(1 << 26, 0);
         refused(&packed(&bomb), "but there are more");

@@ -5,6 +5,12 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Turns text into numbers and back.
+///
+/// ```
+/// use flambeau::data::{ByteTokenizer, CharTokenizer, Tokenizer};
+/// let tokenizers: [Box<dyn Tokenizer>; 2] = [Box::new(ByteTokenizer), Box::new(CharTokenizer::of_text("abc"))];
+/// assert_eq!(tokenizers.map(|tokenizer| tokenizer.vocabulary_size()), [256, 3]);
+/// ```
 pub trait Tokenizer: Send + Sync {
     /// How many different numbers there are: they are 0 to this − 1.
     fn vocabulary_size(&self) -> usize;

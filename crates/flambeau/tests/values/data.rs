@@ -199,34 +199,30 @@ fn text_folders_and_tokenizers() {
     refused(TextFolder::open(folder.0.join("train"), &[]).unwrap().get(1), "1_1.txt");
 }
 
-/// The first numbers of each, so that no change of the code changes the data silently.
+/// The numbers that another implementation of Threefry gives, and the formulas of scikit-learn.
 #[test]
-fn synthetic_points_stay_what_they_are() {
-    let generator = || Generator::new(5);
+fn synthetic_points_are_the_same_everywhere() {
     let point = |data: &ArrayDataset, row| {
         let item = data.get(row).unwrap();
         (item[0].values::<f32>().unwrap(), item[1].values::<i32>().unwrap()[0])
     };
-    let all = [
-        synthetic::spirals(31, 3, 0.05, &generator()),
-        synthetic::moons(31, 0.05, &generator()),
-        synthetic::circles(31, 0.5, 0.05, &generator()),
-        synthetic::blobs(31, &[[2.0, 0.0], [-2.0, 1.0]], 0.3, &generator()),
-        synthetic::xor(31, 0.05, &generator()),
-    ];
-    for data in &all {
-        assert_eq!(data.len(), 31);
-        let again = generator();
-        assert_eq!(again.counter(), 0);
-    }
-    assert_eq!(all[1].parts(), synthetic::moons(31, 0.05, &generator()).parts());
-    assert_ne!(all[1].parts(), synthetic::moons(31, 0.05, &Generator::new(6)).parts());
-    let clean = synthetic::moons(5, 0.0, &generator());
-    // scikit-learn: outer moon (cos t, sin t), inner moon (1 - cos t, 0.5 - sin t).
-    assert_eq!(point(&clean, 1), (vec![0.0, 0.5], 1));
-    assert_eq!(point(&clean, 4).0[0], -1.0);
-    let (at, class) = point(&synthetic::circles(8, 0.5, 0.0, &generator()), 3);
+    let xor = synthetic::xor(3, 0.0, &Generator::new(5));
+    assert_eq!(point(&xor, 0), (vec![-0.349_828_3, -0.837_159_8], 0));
+    assert_eq!(point(&xor, 1), (vec![0.330_741_73, -0.994_894_3], 1));
+    assert_eq!(point(&xor, 2), (vec![-0.469_057, -0.513_657_15], 0));
+    let moons = synthetic::moons(5, 0.0, &Generator::new(5));
+    assert_eq!(point(&moons, 1), (vec![0.0, 0.5], 1));
+    assert_eq!(point(&moons, 4).0[0], -1.0);
+    let (at, class) = point(&synthetic::circles(8, 0.5, 0.0, &Generator::new(5)), 3);
     assert!(at[0].abs() < 1e-6 && (at[1] - 0.5).abs() < 1e-6 && class == 1, "{at:?}");
+    let spirals = synthetic::spirals(31, 3, 0.05, &Generator::new(5));
+    assert_eq!(spirals.parts(), synthetic::spirals(31, 3, 0.05, &Generator::new(5)).parts());
+    assert_ne!(spirals.parts(), synthetic::spirals(31, 3, 0.05, &Generator::new(6)).parts());
+    let blobs = synthetic::blobs(2000, &[[2.0, 0.0], [-2.0, 1.0]], 0.3, &Generator::new(5));
+    let ys: Vec<f32> = blobs.parts()[0].values::<f32>().unwrap().chunks(4).map(|pair| pair[3]).collect();
+    let mean = ys.iter().sum::<f32>() / ys.len() as f32;
+    // Five standard errors.
+    assert!((mean - 1.0).abs() < 5.0 * 0.3 / 1000f32.sqrt(), "{mean}");
 }
 
 /// Items that say who they are; items above `bad` fail, and the item `panics` panics.
@@ -291,6 +287,10 @@ fn the_order_does_not_depend_on_workers_or_devices() {
             assert_eq!(expected.get_or_insert(epochs.clone()), &epochs);
         }
     }
+    // Another implementation of Threefry, fork and shuffle gives these.
+    let mut eight = DataLoader::new(Numbers::new(8), &Device::cpu()).with_batch_size(8).with_shuffle(11);
+    assert_eq!(rest_of_epoch(&mut eight), [[0.0, 5.0, 1.0, 2.0, 7.0, 4.0, 3.0, 6.0]]);
+    assert_eq!(rest_of_epoch(&mut eight), [[0.0, 6.0, 7.0, 2.0, 5.0, 1.0, 3.0, 4.0]]);
     let mut other = DataLoader::new(Numbers::new(23), &Device::cpu()).with_batch_size(5).with_shuffle(12);
     assert_ne!(rest_of_epoch(&mut other), expected.unwrap()[0]);
 }

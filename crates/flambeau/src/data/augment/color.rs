@@ -83,6 +83,9 @@ pub fn saturation(x: &Tensor, factor: &Tensor) -> Result<Tensor> {
     }
 }
 
+/// A change by a factor for each picture.
+type Change = fn(&Tensor, &Tensor) -> Result<Tensor>;
+
 /// Changes brightness, contrast and saturation of each picture (values from 0 to 1), in this order, by factors
 /// between 1 − strength and 1 + strength (not below 0). A strength of 0 leaves a step out.
 ///
@@ -107,7 +110,7 @@ pub struct ColorJitter {
 impl Augment for ColorJitter {
     fn apply(&self, x: &Tensor, generator: &Generator) -> Result<Tensor> {
         pictures("ColorJitter", x)?;
-        let steps: [(f64, fn(&Tensor, &Tensor) -> Result<Tensor>); 3] =
+        let steps: [(f64, Change); 3] =
             [(self.brightness, brightness), (self.contrast, contrast), (self.saturation, saturation)];
         steps.into_iter().filter(|(strength, _)| *strength > 0.0).try_fold(
             x.clone(),

@@ -32,6 +32,22 @@ use crate::rng::Generator;
 use crate::tensor::Tensor;
 
 /// A random change of a batch of pictures.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::data::augment::Augment;
+///
+/// struct Noise(f64);
+///
+/// impl Augment for Noise {
+///     fn apply(&self, x: &Tensor, generator: &Generator) -> Result<Tensor> {
+///         x.try_add(&x.try_randn_like(generator)?.try_mul(self.0)?)
+///     }
+/// }
+/// let x = Tensor::zeros([2, 1, 4, 4], &Device::cpu());
+/// assert_eq!(Noise(0.1).apply(&x, &Generator::new(1))?.shape(), x.shape());
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Augment: Send + Sync {
     /// The changed batch (N, C, H, W). The same generator state gives the same change on every device.
     fn apply(&self, x: &Tensor, generator: &Generator) -> Result<Tensor>;
