@@ -127,6 +127,14 @@ pub enum Error {
     /// A saved state does not fit what it is loaded into.
     #[error("saved state: {0}")]
     State(String),
+    /// An item of a data set could not be made.
+    #[error("item {index} of the data set: {error}")]
+    Item {
+        /// The item's number.
+        index: usize,
+        /// What happened.
+        error: Box<Error>,
+    },
     /// A file or stream could not be read or written.
     #[error("{path}: {message}")]
     Io {

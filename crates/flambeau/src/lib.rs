@@ -25,6 +25,7 @@ extern crate self as flambeau;
 
 pub mod autograd;
 mod backend;
+pub mod data;
 mod device;
 mod dtype;
 mod engine;

@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod data;
 mod deep_graph;
 mod engine;
 mod tensor_plans;

@@ -6,6 +6,8 @@ mod autograd;
 #[path = "../common/mod.rs"]
 mod common;
 mod custom_kernel;
+mod data;
+mod data_augment;
 mod elementwise_values;
 mod gpu_backend;
 mod io;

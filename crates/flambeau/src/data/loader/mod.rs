@@ -1,0 +1,344 @@
+//! The loader: batches of a data set, in an order that a seed and the epoch's number give.
+
+mod collate;
+mod state;
+#[cfg(not(target_arch = "wasm32"))]
+mod workers;
+
+pub use collate::{Batch, pad_sequences, stack_items};
+
+use super::dataset::{Dataset, Item};
+use super::random::HostRandom;
+use super::sampler::Sampler;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::rng::Generator;
+use crate::tensor::Tensor;
+use std::sync::Arc;
+use web_time::{Duration, Instant};
+
+type Collate = dyn Fn(Vec<Item>) -> Result<Item> + Send + Sync;
+type Finish<B> = dyn Fn(Vec<Tensor>, &Generator) -> Result<B> + Send + Sync;
+
+/// Makes batches of a data set's items on a device, epoch after epoch.
+///
+/// The order of items is a function of the seed and of the epoch's number alone: the number of workers does not
+/// change it, and a loader that takes up a saved state goes on with the very same batches.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::data::{ArrayDataset, DataLoader, HostArray};
+/// # flambeau::block_on(async {
+/// let x = HostArray::new(&[1.0f32, 2.0, 3.0], [3, 1])?;
+/// let y = HostArray::new(&[0, 1, 0], [3])?;
+/// let mut batches = DataLoader::new(ArrayDataset::new([x, y])?, &Device::cpu()).with_batch_size(2);
+/// for _epoch in 0..2 {
+///     let mut seen = 0;
+///     while let Some((x, y)) = batches.next().await? {
+///         seen += x.size(0);
+///     }
+///     assert_eq!(seen, 3);
+/// }
+/// # Ok::<(), Error>(()) }).unwrap();
+/// ```
+pub struct DataLoader<B = (Tensor, Tensor)> {
+    maker: Arc<Maker>,
+    device: Device,
+    sampler: Sampler,
+    seed: u64,
+    batch_size: usize,
+    drop_last: bool,
+    workers: usize,
+    prefetch: usize,
+    finish: Arc<Finish<B>>,
+    epoch: u64,
+    /// Batches of this epoch that were handed out.
+    position: usize,
+    current: Option<Epoch>,
+    waiting: Duration,
+}
+
+/// What workers share: how items become the arrays of a batch.
+struct Maker {
+    dataset: Arc<dyn Dataset>,
+    collate: Option<Arc<Collate>>,
+}
+
+/// An epoch under way: its items in order, and where batches come from.
+struct Epoch {
+    indices: Arc<Vec<usize>>,
+    feed: Feed,
+}
+
+enum Feed {
+    /// The items' numbers as a tensor beside the data.
+    Resident(Tensor),
+    /// The thread that asks.
+    Inline,
+    #[cfg(not(target_arch = "wasm32"))]
+    Workers(workers::Workers),
+}
+
+impl Maker {
+    /// The arrays of the batch of these items.
+    fn make(&self, indices: &[usize]) -> Result<Item> {
+        let item = |&index: &usize| guarded(index, || self.dataset.get(index));
+        let items = indices.iter().map(item).collect::<Result<Vec<Item>>>()?;
+        let first = indices.first().copied().unwrap_or(0);
+        guarded(first, || match &self.collate {
+            Some(collate) => collate(items),
+            None => stack_items(items),
+        })
+    }
+}
+
+/// An error or panic of `body`, as an error that names the item.
+fn guarded<T>(index: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let named = |error| Error::Item { index, error: Box::new(error) };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+        Ok(result) => result.map_err(named),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(named(Error::argument("DataLoader", format!("the data set panicked: {text}"))))
+        }
+    }
+}
+
+impl DataLoader {
+    /// Batches `(x, y)` of a data set whose items have two parts: one item each, in order, until told otherwise.
+    /// [`DataLoader::of`] makes batches of other kinds.
+    pub fn new(dataset: impl Dataset + 'static, device: &Device) -> DataLoader {
+        DataLoader::of(dataset, device)
+    }
+}
+
+impl<B: Batch> DataLoader<B> {
+    /// Batches of any kind that [`Batch`] knows: a tensor, a pair, a triple, or a vector of tensors.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{ArrayDataset, DataLoader, HostArray};
+    /// # flambeau::block_on(async {
+    /// let data = ArrayDataset::new([HostArray::new(&[1.0f32, 2.0], [2])?])?;
+    /// let mut batches = DataLoader::<Tensor>::of(data, &Device::cpu()).with_batch_size(2);
+    /// assert_eq!(batches.next().await?.unwrap().to_string(), "tensor([1., 2.])");
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub fn of(dataset: impl Dataset + 'static, device: &Device) -> DataLoader<B> {
+        DataLoader {
+            maker: Arc::new(Maker { dataset: Arc::new(dataset), collate: None }),
+            device: device.clone(),
+            sampler: Sampler::Sequential,
+            seed: 0,
+            batch_size: 1,
+            drop_last: false,
+            workers: 0,
+            prefetch: 2,
+            finish: Arc::new(|tensors, _| B::from_tensors(tensors)),
+            epoch: 0,
+            position: 0,
+            current: None,
+            waiting: Duration::ZERO,
+        }
+    }
+}
+
+impl<B: 'static> DataLoader<B> {
+    /// Items a batch (1 if not set; at least 1).
+    pub fn with_batch_size(self, batch_size: usize) -> Self {
+        DataLoader { batch_size: batch_size.max(1), current: None, ..self }
+    }
+
+    /// Every item once an epoch, in an order that this seed and the epoch's number give.
+    pub fn with_shuffle(self, seed: u64) -> Self {
+        self.with_sampler(Sampler::Random).with_seed(seed)
+    }
+
+    /// Which items make an epoch, and in what order.
+    pub fn with_sampler(self, sampler: Sampler) -> Self {
+        DataLoader { sampler, current: None, ..self }
+    }
+
+    /// The seed of orders and of what [`map`](DataLoader::map) draws (0 if not set).
+    pub fn with_seed(self, seed: u64) -> Self {
+        DataLoader { seed, current: None, ..self }
+    }
+
+    /// Leaves out the last batch of an epoch where it is smaller than the others.
+    pub fn dropping_last(self) -> Self {
+        DataLoader { drop_last: true, current: None, ..self }
+    }
+
+    /// Makes a batch of items in another way than stacking them part by part, e.g. with [`pad_sequences`]. It runs on
+    /// the host, in a worker where there is one.
+    pub fn with_collate(self, collate: impl Fn(Vec<Item>) -> Result<Item> + Send + Sync + 'static) -> Self {
+        let maker = Maker { dataset: self.maker.dataset.clone(), collate: Some(Arc::new(collate)) };
+        DataLoader { maker: Arc::new(maker), current: None, ..self }
+    }
+
+    /// Threads that make batches ahead (0 if not set: the thread that asks makes them). A browser has none, and data
+    /// on the device needs none.
+    pub fn with_workers(self, workers: usize) -> Self {
+        DataLoader { workers, current: None, ..self }
+    }
+
+    /// Batches that each worker may be ahead (2 if not set; at least 1).
+    pub fn with_prefetch(self, batches: usize) -> Self {
+        DataLoader { prefetch: batches.max(1), current: None, ..self }
+    }
+
+    /// The loader with a function applied to every batch, on the device: to augment, normalise, or make another kind
+    /// of batch. Its generator depends on seed, epoch and position only, so that a run that is taken up again draws
+    /// the same numbers.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{DataLoader, synthetic};
+    /// # flambeau::block_on(async {
+    /// let points = synthetic::moons(8, 0.0, &Generator::new(1));
+    /// let batches = DataLoader::new(points, &Device::cpu()).with_batch_size(8);
+    /// let mut noisy = batches.map(|(x, y), generator| Ok((&x + x.try_randn_like(generator)? * 0.1, y)));
+    /// let (x, _) = noisy.next().await?.unwrap();
+    /// assert_eq!(x.shape().dims(), [8, 2]);
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub fn map<C>(
+        self,
+        change: impl Fn(B, &Generator) -> Result<C> + Send + Sync + 'static,
+    ) -> DataLoader<C> {
+        let finish = self.finish;
+        DataLoader {
+            maker: self.maker,
+            device: self.device,
+            sampler: self.sampler,
+            seed: self.seed,
+            batch_size: self.batch_size,
+            drop_last: self.drop_last,
+            workers: self.workers,
+            prefetch: self.prefetch,
+            finish: Arc::new(move |tensors, generator| change(finish(tensors, generator)?, generator)),
+            epoch: self.epoch,
+            position: self.position,
+            current: self.current,
+            waiting: self.waiting,
+        }
+    }
+}
+
+impl<B> DataLoader<B> {
+    /// The next batch; `None` ends the epoch, and the call after that begins the next one.
+    ///
+    /// It returns when the device has at most two steps before it (see [`Device::throttle`]); in a browser this is
+    /// where the page gets its turn. Natively it waits on the thread that polls it. After an error the position is
+    /// what it was.
+    pub async fn next(&mut self) -> Result<Option<B>> {
+        self.device.throttle().await?;
+        if self.position >= self.len() {
+            (self.epoch, self.position, self.current) = (self.epoch + 1, 0, None);
+            return Ok(None);
+        }
+        let made = self.batch();
+        if made.is_err() {
+            self.current = None;
+        }
+        let batch = made?;
+        self.position += 1;
+        Ok(Some(batch))
+    }
+
+    fn batch(&mut self) -> Result<B> {
+        let start = self.position * self.batch_size;
+        let generator = Generator::new(self.seed).fork(self.epoch);
+        let asked = Instant::now();
+        if self.current.is_none() {
+            self.current = Some(self.begin(&generator)?);
+        }
+        let (epoch, maker) = (self.current.as_mut().expect("it was just begun"), &self.maker);
+        let end = (start + self.batch_size).min(epoch.indices.len());
+        let arrays = match &mut epoch.feed {
+            Feed::Resident(order) => {
+                let positions = order.try_narrow(0, start, end - start)?;
+                let data = maker.dataset.resident().expect("that is what the feed says");
+                return (self.finish)(data.rows(&positions)?, &generator.fork(self.position as u64));
+            }
+            Feed::Inline => maker.make(&epoch.indices[start..end]),
+            #[cfg(not(target_arch = "wasm32"))]
+            Feed::Workers(workers) => workers.next(),
+        }?;
+        self.waiting += asked.elapsed();
+        let tensors = arrays.iter().map(|array| array.to_tensor(&self.device)).collect::<Result<_>>()?;
+        (self.finish)(tensors, &generator.fork(self.position as u64))
+    }
+
+    /// Draws the epoch's order and starts what feeds it, from the present position on.
+    fn begin(&self, generator: &Generator) -> Result<Epoch> {
+        let length = self.maker.dataset.len();
+        let indices = Arc::new(self.sampler.draw(length, &mut HostRandom::new(generator))?);
+        let feed = match self.maker.dataset.resident().filter(|_| self.maker.collate.is_none()) {
+            Some(data) if *data.device() != self.device => {
+                let (left, right) = (format!("{:?}", data.device()), format!("{:?}", self.device));
+                return Err(Error::DeviceMismatch { op: "DataLoader", left, right });
+            }
+            Some(_) => Feed::Resident(self.upload(&indices)?),
+            #[cfg(not(target_arch = "wasm32"))]
+            None if self.workers > 0 => {
+                let remaining = self.position..self.len();
+                let plan = workers::Plan { indices: indices.clone(), batch_size: self.batch_size, remaining };
+                Feed::Workers(workers::Workers::start(&self.maker, plan, self.workers, self.prefetch)?)
+            }
+            None => Feed::Inline,
+        };
+        Ok(Epoch { indices, feed })
+    }
+
+    fn upload(&self, indices: &[usize]) -> Result<Tensor> {
+        let order =
+            indices.iter().map(|&index| i32::try_from(index)).collect::<std::result::Result<Vec<_>, _>>();
+        let order =
+            order.map_err(|_| Error::argument("DataLoader", "positions on a device are below 2^31"))?;
+        Tensor::try_from_slice(&order, order.len(), &self.device)
+    }
+
+    /// Batches an epoch.
+    #[expect(clippy::len_without_is_empty, reason = "a loader is asked for batches, not for emptiness")]
+    pub fn len(&self) -> usize {
+        let items = self.items_per_epoch();
+        if self.drop_last { items / self.batch_size } else { items.div_ceil(self.batch_size) }
+    }
+
+    /// Items an epoch, those of a dropped last batch included.
+    pub fn items_per_epoch(&self) -> usize {
+        self.sampler.count(self.maker.dataset.len())
+    }
+
+    /// The epoch under way, from 0.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Batches of this epoch that were handed out.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// How long [`next`](DataLoader::next) has waited for data in all, without the waiting for the device. If this
+    /// grows, more workers help, or data on the device.
+    pub fn time_waiting(&self) -> Duration {
+        self.waiting
+    }
+}
+
+impl<B> std::fmt::Debug for DataLoader<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataLoader")
+            .field("items", &self.items_per_epoch())
+            .field("batch_size", &self.batch_size)
+            .field("sampler", &self.sampler)
+            .field("seed", &self.seed)
+            .field("epoch", &self.epoch)
+            .field("position", &self.position)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,82 @@
+//! Threads that make batches ahead.
+//!
+//! Worker w of W makes the batches w, w + W, w + 2W, … and puts each into a channel of its own with room for a few.
+//! The loader takes from the channels in turn, so the order does not depend on who is faster, and no worker gets
+//! further ahead than its channel allows.
+
+use super::Maker;
+use crate::data::dataset::Item;
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+/// Which batches are to be made.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub indices: Arc<Vec<usize>>,
+    pub batch_size: usize,
+    /// The numbers of the batches.
+    pub remaining: Range<usize>,
+}
+
+impl Plan {
+    fn batch(&self, number: usize) -> &[usize] {
+        let start = number * self.batch_size;
+        &self.indices[start..(start + self.batch_size).min(self.indices.len())]
+    }
+}
+
+/// The threads of one epoch. Dropping it ends them, each after the batch it is at.
+pub(super) struct Workers {
+    channels: Vec<Receiver<Result<Item>>>,
+    threads: Vec<JoinHandle<()>>,
+    turn: usize,
+}
+
+impl Workers {
+    pub fn start(maker: &Arc<Maker>, plan: Plan, count: usize, prefetch: usize) -> Result<Workers> {
+        let mut workers = Workers { channels: Vec::new(), threads: Vec::new(), turn: 0 };
+        for worker in 0..count.min(plan.remaining.len()) {
+            let (sender, receiver) = sync_channel(prefetch);
+            let (maker, plan) = (maker.clone(), plan.clone());
+            let body = move || work(&maker, &plan, worker, count, &sender);
+            let thread = Builder::new().name(format!("flambeau-data-{worker}")).spawn(body);
+            let thread = thread.map_err(|error| {
+                Error::argument("DataLoader", format!("worker {worker} cannot be started: {error}"))
+            })?;
+            workers.channels.push(receiver);
+            workers.threads.push(thread);
+        }
+        Ok(workers)
+    }
+
+    /// The arrays of the next batch in order.
+    pub fn next(&mut self) -> Result<Item> {
+        let channel = &self.channels[self.turn % self.channels.len()];
+        self.turn += 1;
+        channel.recv().map_err(|_| Error::argument("DataLoader", "a worker ended without a word"))?
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.channels.clear();
+        for thread in self.threads.drain(..) {
+            // Panics of the data set were caught and reported; there is nothing more to learn here.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(maker: &Maker, plan: &Plan, worker: usize, count: usize, sender: &SyncSender<Result<Item>>) {
+    for number in plan.remaining.clone().skip(worker).step_by(count) {
+        let made = maker.make(plan.batch(number));
+        let failed = made.is_err();
+        // Nobody listens any more when the epoch was given up.
+        if sender.send(made).is_err() || failed {
+            return;
+        }
+    }
+}

