@@ -65,10 +65,12 @@ cases = Cases(x)
 add = cases.add
 
 # Activations.
-add("elu", lambda v: F.elu(v), "kinks", second=True)
+add("elu", lambda v: F.elu(v), "kinks")
+add("elu_second", lambda v: F.elu(v), "x", second=True)
 add("elu_alpha", lambda v: F.elu(v, 0.7), "kinks")
 add("celu", lambda v: F.celu(v, 1.7), "kinks")
-add("selu", lambda v: F.selu(v), "kinks", second=True)
+add("selu", lambda v: F.selu(v), "kinks")
+add("selu_second", lambda v: F.selu(v), "x", second=True)
 add("hardshrink", lambda v: F.hardshrink(v), "kinks")
 add("hardsigmoid", lambda v: F.hardsigmoid(v), "kinks")
 add("hardtanh", lambda v: F.hardtanh(v), "kinks")

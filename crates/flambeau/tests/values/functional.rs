@@ -15,7 +15,8 @@ fn reference() -> Reference {
 #[test]
 fn activations() {
     let r = reference();
-    let check = |name: &str, function: &dyn Fn(&Tensor) -> Tensor| r.case(name, &["kinks"], |x, _| function(&x[0]));
+    let check =
+        |name: &str, function: &dyn Fn(&Tensor) -> Tensor| r.case(name, &["kinks"], |x, _| function(&x[0]));
     check("elu", &|x| x.elu(1.0));
     check("elu_alpha", &|x| x.elu(0.7));
     check("celu", &|x| x.celu(1.7));
@@ -43,6 +44,8 @@ fn activations() {
     check("tanh", &|x| x.tanh());
     check("tanhshrink", &|x| x.tanhshrink());
     check("threshold", &|x| x.threshold(0.5, 20.0));
+    r.case("elu_second", &["x"], |x, _| x[0].elu(1.0));
+    r.case("selu_second", &["x"], |x, _| x[0].selu());
     r.case("prelu", &["x", "slope4"], |x, _| x[0].prelu(&x[1]));
     r.case("prelu_one", &["kinks", "slope1"], |x, _| x[0].prelu(&x[1]));
     r.case("glu", &["x"], |x, _| x[0].glu(1));
@@ -184,7 +187,8 @@ fn embeddings() {
 #[test]
 fn attention() {
     let r = reference();
-    let run = |x: &[Tensor], options: AttentionOptions| x[0].scaled_dot_product_attention(&x[1], &x[2], &options);
+    let run =
+        |x: &[Tensor], options: AttentionOptions| x[0].scaled_dot_product_attention(&x[1], &x[2], &options);
     let inputs = &["q", "k", "v"];
     r.case("attention", inputs, |x, _| run(x, AttentionOptions::default()));
     r.case("attention_mask", inputs, |x, i| {
@@ -193,7 +197,9 @@ fn attention() {
     r.case("attention_bias", &["q", "k", "v", "bias"], |x, _| {
         run(x, AttentionOptions { mask: Some(x[3].clone()), scale: Some(0.5), ..Default::default() })
     });
-    r.case("attention_causal", inputs, |x, _| run(x, AttentionOptions { causal: true, ..Default::default() }));
+    r.case("attention_causal", inputs, |x, _| {
+        run(x, AttentionOptions { causal: true, ..Default::default() })
+    });
 }
 
 /// With uniform weights and values of 1 a row's sum says how many weights were kept.

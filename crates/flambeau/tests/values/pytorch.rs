@@ -21,7 +21,8 @@ pub struct Inputs<'a> {
 impl Inputs<'_> {
     /// An input, in the dtype Flambeau would have it.
     pub fn get(&self, name: &str) -> Tensor {
-        let (shape, dtype, values) = self.reference.find(&format!("in.{name}")).expect("an input of that name");
+        let (shape, dtype, values) =
+            self.reference.find(&format!("in.{name}")).expect("an input of that name");
         let floats: Vec<f32> = values.iter().map(|&value| value as f32).collect();
         Tensor::from_slice(&floats, shape, self.device).to_dtype(dtype_here(dtype))
     }
@@ -94,7 +95,13 @@ impl Reference {
 
     /// The gradients of the gradients; a result that is linear in an input has none there, which PyTorch's file has as
     /// zeros.
-    fn second(&self, name: &str, names: &[&str], leaves: &[Tensor], first: &[Tensor]) -> Vec<(String, Tensor)> {
+    fn second(
+        &self,
+        name: &str,
+        names: &[&str],
+        leaves: &[Tensor],
+        first: &[Tensor],
+    ) -> Vec<(String, Tensor)> {
         let terms = first.iter().map(|grad| (grad * weights(grad, |k| (1.0 + k).sin())).sum(..));
         let loss = terms.reduce(|sum, term| sum + term).unwrap();
         let seconds = match loss.is_tracked() {
@@ -109,8 +116,7 @@ impl Reference {
     }
 
     fn compare(&self, name: &str, got: &Tensor) {
-        let (shape, dtype, expected) =
-            self.find(name).unwrap_or_else(|| panic!("no reference for {name}"));
+        let (shape, dtype, expected) = self.find(name).unwrap_or_else(|| panic!("no reference for {name}"));
         assert_eq!(got.shape().dims(), shape, "shape of {name}");
         assert_eq!(got.dtype(), dtype_here(dtype), "dtype of {name}");
         println!("{name} on {}", got.device());

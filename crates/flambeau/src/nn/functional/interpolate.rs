@@ -142,7 +142,8 @@ impl Tensor {
     fn resized_nearest(&self, dim: usize, resize: &Resize, exact: bool) -> Result<Tensor> {
         let places = resize.nearest(exact);
         let times = resize.to / resize.from;
-        if places.iter().enumerate().all(|(k, &place)| place == k / times.max(1)) {
+        let repeats = times * resize.from == resize.to;
+        if repeats && places.iter().enumerate().all(|(k, &place)| place == k / times) {
             return self.try_repeat_interleave(times, dim as isize);
         }
         let places: Vec<i32> = places.into_iter().map(|place| place as i32).collect();
