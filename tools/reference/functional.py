@@ -31,6 +31,8 @@ x = {
     # Numbers at and around every kink of the activations.
     "kinks": torch.tensor([-20.0, -4.0, -3.0, -2.5, -1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 7.0,
                            25.0], dtype=DOUBLE),
+    # PyTorch's derivative of hardswish at 3 is 1 or 1.5, depending on the number of elements.
+    "around_three": torch.tensor([-20.0, -4.0, -3.0, -2.5, 0.0, 2.0, 2.75, 3.25, 25.0], dtype=DOUBLE),
     "table": draw(6, 3),
     "indices": torch.tensor([[1, 4, 1], [0, 5, 2]]),
     "flat": torch.tensor([1, 4, 1, 0, 5, 2, 2]),
@@ -75,7 +77,7 @@ add("hardshrink", lambda v: F.hardshrink(v), "kinks")
 add("hardsigmoid", lambda v: F.hardsigmoid(v), "kinks")
 add("hardtanh", lambda v: F.hardtanh(v), "kinks")
 add("hardtanh_bounds", lambda v: F.hardtanh(v, -2.5, 3.0), "kinks")
-add("hardswish", lambda v: F.hardswish(v), "kinks")
+add("hardswish", lambda v: F.hardswish(v), "around_three")
 add("leaky_relu", lambda v: F.leaky_relu(v), "kinks")
 add("leaky_relu_slope", lambda v: F.leaky_relu(v, 0.3), "kinks")
 add("logsigmoid", lambda v: F.logsigmoid(v), "kinks")
