@@ -145,20 +145,29 @@ pub fn vector_to_parameters(vector: &Tensor, parameters: &[Parameter]) -> Result
     Ok(())
 }
 
-/// Sequences (Lᵢ, …) of different lengths in one tensor: (B, T, …) if `batch_first`, else (T, B, …), filled up with a
-/// number.
+/// Which dimension of a tensor of sequences comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SequenceLayout {
+    /// (T, B, …), PyTorch's default.
+    #[default]
+    StepsFirst,
+    /// (B, T, …), PyTorch's `batch_first`.
+    BatchFirst,
+}
+
+/// Sequences (Lᵢ, …) of different lengths in one tensor of this layout, filled up with a number.
 ///
 /// ```
 /// # use flambeau::prelude::*;
-/// use flambeau::nn::utils::pad_sequence;
+/// use flambeau::nn::utils::{SequenceLayout, pad_sequence};
 /// let device = Device::cpu();
 /// let sequences = [Tensor::new([1.0, 2.0, 3.0], &device), Tensor::new([4.0], &device)];
-/// let padded = pad_sequence(&sequences, true, 0.0)?;
+/// let padded = pad_sequence(&sequences, SequenceLayout::BatchFirst, 0.0)?;
 /// assert_eq!(padded.to_string(), "tensor([[1., 2., 3.],\n        [4., 0., 0.]])");
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn pad_sequence(sequences: &[Tensor], batch_first: bool, value: f64) -> Result<Tensor> {
+pub fn pad_sequence(sequences: &[Tensor], layout: SequenceLayout, value: f64) -> Result<Tensor> {
     let rest = |sequence: &Tensor| sequence.shape().get(1..).map(<[usize]>::to_vec);
     let agree = sequences.windows(2).all(|pair| rest(&pair[0]) == rest(&pair[1]));
     if sequences.is_empty() || !agree || sequences[0].rank() == 0 {
@@ -180,7 +189,7 @@ pub fn pad_sequence(sequences: &[Tensor], batch_first: bool, value: f64) -> Resu
         }
     };
     let padded = sequences.iter().map(padded).collect::<Result<Vec<_>>>()?;
-    Tensor::try_stack(&padded, if batch_first { 0 } else { 1 })
+    Tensor::try_stack(&padded, if layout == SequenceLayout::BatchFirst { 0 } else { 1 })
 }
 
 /// Sequences of different lengths, packed step by step: first the first elements of all sequences, longest first,
@@ -211,21 +220,25 @@ impl PackedSequence {
     }
 }
 
-/// Packs padded sequences (T, B, …), or (B, T, …) if `batch_first`. The lengths are host numbers in any order.
+/// Packs padded sequences. The lengths are host numbers in any order.
 ///
 /// ```
 /// # use flambeau::prelude::*;
-/// use flambeau::nn::utils::{pack_padded_sequence, pad_packed_sequence};
+/// use flambeau::nn::utils::{SequenceLayout::BatchFirst, pack_padded_sequence, pad_packed_sequence};
 /// let padded = Tensor::new([[4.0, 0.0], [1.0, 2.0]], &Device::cpu());
-/// let packed = pack_padded_sequence(&padded, &[1, 2], true)?;
+/// let packed = pack_padded_sequence(&padded, &[1, 2], BatchFirst)?;
 /// assert_eq!(packed.data.to_string(), "tensor([1., 4., 2.])");
 /// assert_eq!(packed.batch_sizes, [2, 1]);
-/// let (again, lengths) = pad_packed_sequence(&packed, true, 0.0)?;
+/// let (again, lengths) = pad_packed_sequence(&packed, BatchFirst, 0.0)?;
 /// assert_eq!((again.to_string(), lengths), (padded.to_string(), vec![1, 2]));
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn pack_padded_sequence(padded: &Tensor, lengths: &[usize], batch_first: bool) -> Result<PackedSequence> {
+pub fn pack_padded_sequence(
+    padded: &Tensor,
+    lengths: &[usize],
+    layout: SequenceLayout,
+) -> Result<PackedSequence> {
     const OP: &str = "pack_padded_sequence";
     if padded.rank() < 2 {
         return Err(Error::shape(
@@ -233,7 +246,10 @@ pub fn pack_padded_sequence(padded: &Tensor, lengths: &[usize], batch_first: boo
             format!("padded sequences of shape {}; (T, B, …) is expected", padded.shape()),
         ));
     }
-    let rows = if batch_first { padded.clone() } else { padded.try_transpose(0, 1)? };
+    let rows = match layout {
+        SequenceLayout::BatchFirst => padded.clone(),
+        SequenceLayout::StepsFirst => padded.try_transpose(0, 1)?,
+    };
     let (batch, steps) = (rows.shape()[0], rows.shape()[1]);
     if lengths.len() != batch || lengths.iter().any(|&length| length == 0 || length > steps) {
         let message =
@@ -256,12 +272,11 @@ pub fn pack_padded_sequence(padded: &Tensor, lengths: &[usize], batch_first: boo
     Ok(PackedSequence { data, batch_sizes, sorted_indices, unsorted_indices })
 }
 
-/// The sequences, padded with a number, as (T, B, …), or (B, T, …) if `batch_first`, and their lengths; the inverse
-/// of [`pack_padded_sequence`].
+/// The sequences, padded with a number, in this layout, and their lengths; the inverse of [`pack_padded_sequence`].
 #[track_caller]
 pub fn pad_packed_sequence(
     packed: &PackedSequence,
-    batch_first: bool,
+    layout: SequenceLayout,
     value: f64,
 ) -> Result<(Tensor, Vec<usize>)> {
     let lengths = packed.lengths();
@@ -280,7 +295,11 @@ pub fn pad_packed_sequence(
     let extended = Tensor::try_cat(&[&packed.data, &filler], 0)?;
     let positions = Tensor::try_from_slice(&positions, positions.len(), packed.data.device())?;
     let rows = extended.try_index_select(0, &positions)?.try_unflatten(0, [batch, steps])?;
-    Ok((if batch_first { rows } else { rows.try_transpose(0, 1)? }, lengths))
+    let padded = match layout {
+        SequenceLayout::BatchFirst => rows,
+        SequenceLayout::StepsFirst => rows.try_transpose(0, 1)?,
+    };
+    Ok((padded, lengths))
 }
 
 /// Packs a list of sequences (Lᵢ, …).
@@ -296,7 +315,7 @@ pub fn pad_packed_sequence(
 /// ```
 #[track_caller]
 pub fn pack_sequence(sequences: &[Tensor]) -> Result<PackedSequence> {
-    let padded = pad_sequence(sequences, true, 0.0)?;
+    let padded = pad_sequence(sequences, SequenceLayout::BatchFirst, 0.0)?;
     let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.shape()[0]).collect();
-    pack_padded_sequence(&padded, &lengths, true)
+    pack_padded_sequence(&padded, &lengths, SequenceLayout::BatchFirst)
 }

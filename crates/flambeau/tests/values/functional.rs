@@ -5,6 +5,7 @@ use crate::common::{assert_values, devices, values};
 use crate::pytorch::{Inputs, Reference};
 use flambeau::nn::Parameter;
 use flambeau::nn::functional::*;
+use flambeau::nn::utils::SequenceLayout::{BatchFirst, StepsFirst};
 use flambeau::nn::utils::*;
 use flambeau::prelude::*;
 
@@ -286,8 +287,8 @@ fn shuffles_and_distances() {
 fn sequences() {
     let r = reference();
     let inputs = &["middle", "long", "short"];
-    r.case("pad_sequence", inputs, |x, _| pad_sequence(x, false, -1.0).unwrap());
-    r.case("pad_sequence_batch", inputs, |x, _| pad_sequence(x, true, 0.0).unwrap());
+    r.case("pad_sequence", inputs, |x, _| pad_sequence(x, StepsFirst, -1.0).unwrap());
+    r.case("pad_sequence_batch", inputs, |x, _| pad_sequence(x, BatchFirst, 0.0).unwrap());
     r.case("pack_sequence", inputs, |x, _| {
         let packed = pack_sequence(x).unwrap();
         assert_eq!(packed.batch_sizes, [3, 2, 2, 1]);
@@ -296,7 +297,7 @@ fn sequences() {
         packed.data
     });
     r.case("pad_packed_sequence", inputs, |x, _| {
-        let (padded, lengths) = pad_packed_sequence(&pack_sequence(x).unwrap(), true, 2.0).unwrap();
+        let (padded, lengths) = pad_packed_sequence(&pack_sequence(x).unwrap(), BatchFirst, 2.0).unwrap();
         assert_eq!(lengths, [3, 4, 1]);
         padded
     });
@@ -308,15 +309,15 @@ fn packing_and_back() {
     for device in devices() {
         let padded = Tensor::arange(1.0, 13.0, 1.0, &device).reshape([3, 4]);
         let lengths = [2, 4, 1];
-        let packed = pack_padded_sequence(&padded, &lengths, true).unwrap();
+        let packed = pack_padded_sequence(&padded, &lengths, BatchFirst).unwrap();
         assert_values(&packed.data, &[5.0, 1.0, 9.0, 6.0, 2.0, 7.0, 8.0]);
-        let (steps_first, again) = pad_packed_sequence(&packed, false, 0.0).unwrap();
+        let (steps_first, again) = pad_packed_sequence(&packed, StepsFirst, 0.0).unwrap();
         assert_eq!(again, lengths);
         let expected = [1.0, 5.0, 9.0, 2.0, 6.0, 0.0, 0.0, 7.0, 0.0, 0.0, 8.0, 0.0];
         assert_values(&steps_first, &expected);
-        let repacked = pack_padded_sequence(&steps_first, &lengths, false).unwrap();
+        let repacked = pack_padded_sequence(&steps_first, &lengths, StepsFirst).unwrap();
         assert_values(&repacked.data, &values(&packed.data));
-        assert!(pack_padded_sequence(&padded, &[5, 1, 1], true).is_err());
+        assert!(pack_padded_sequence(&padded, &[5, 1, 1], BatchFirst).is_err());
     }
 }
 

@@ -73,7 +73,7 @@ elementwise! {
 
     /// `min(max(x, 0), 6)`. Derivative: 1 where 0 < x < 6, else 0.
     RELU6 = relu6 / try_relu6 (x): Float {
-        cpu: if x < 0.0 { 0.0 } else if x > 6.0 { 6.0 } else { x },
+        cpu: x.clamp(0.0, 6.0),
         wgsl: "select(clamp({x}, 0.0, 6.0), {x}, fl_is_nan({x}))",
         helpers: [IS_NAN],
         saves: [y],
