@@ -8,6 +8,7 @@ mod common;
 mod data;
 mod deep_graph;
 mod engine;
+mod nn_plans;
 mod tensor_plans;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
