@@ -49,8 +49,11 @@ pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
 pub use tensor::{
-    ContractedDims, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes,
-    Span, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+    AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, ContractedDims, Conv1dOptions,
+    Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
+    ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
+    MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding, Size,
+    Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -60,8 +63,10 @@ pub use pollster::block_on;
 pub mod prelude {
     pub use crate::autograd::{BackwardOptions, grad, no_grad, set_grad_enabled};
     pub use crate::{
-        DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape,
-        Tensor, eval,
+        AvgPool1dOptions, AvgPool2dOptions, Conv1dOptions, Conv2dOptions, Conv3dOptions,
+        ConvTranspose1dOptions, ConvTranspose2dOptions, ConvTranspose3dOptions, DType, Device, Dims,
+        Ellipsis, Error, Generator, Index, MaxPool1dOptions, MaxPool2dOptions, NewAxis, PadMode, Padding,
+        Result, Scalar, Shape, Tensor, eval,
     };
 }
 

@@ -105,7 +105,7 @@ impl Structured for MatMul {
         let Sizes { k, .. } = sizes(&call.inputs[0].meta.shape, &call.outputs[0].1.shape);
         match k.div_ceil(PART) {
             0 | 1 => Ok(vec![tiled(call, 1)]),
-            parts => Ok(vec![tiled(call, parts), sum_of_parts(call, parts)]),
+            parts => Ok(vec![tiled(call, parts), sum_of_parts(call, parts, "matmul sum")]),
         }
     }
 }
@@ -297,12 +297,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
 }
 
 /// The buffer of the parts' results, (parts, B…, M, N), where there is more than one.
-fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
+pub(super) fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
     if parts > 1 { vec![(parts * call.outputs[0].1.numel() * 4) as u64] } else { Vec::new() }
 }
 
-/// C as the sum of the parts' results, in their order.
-fn sum_of_parts(call: &StructuredCall, parts: usize) -> Program {
+/// The output as the sum of the parts' results, in their order.
+pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static str) -> Program {
     let (_, c) = &call.outputs[0];
     let mut params = Params::default();
     let (numel, pparts) = (params.size(c.numel()), params.size(parts));
@@ -327,7 +327,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         result = narrow(c.dtype, "sum"),
     );
     Program {
-        label: "matmul sum",
+        label,
         source,
         entry: "main".into(),
         bindings: vec![Bound::Scratch(0), Bound::Output(0)],

@@ -2,9 +2,11 @@
 //! interpreter, all in one file.
 
 use super::argsort::ArgSort;
+use super::conv::Conv;
 use super::custom::Custom;
 use super::elementwise::Block;
 use super::matmul::MatMul;
+use super::pool::Pool;
 use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
@@ -65,6 +67,10 @@ pub(crate) enum StructuredOp {
     ArgSort(ArgSort),
     /// Running sums and products.
     Scan(Scan),
+    /// Convolution and its adjoints.
+    Conv(Conv),
+    /// Maxima and means over windows.
+    Pool(Pool),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -78,6 +84,8 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::Scatter(op) => op,
             StructuredOp::ArgSort(op) => op,
             StructuredOp::Scan(op) => op,
+            StructuredOp::Conv(op) => op,
+            StructuredOp::Pool(op) => op,
             StructuredOp::Custom(op) => &**op,
         }
     }

@@ -15,12 +15,22 @@ use std::sync::Arc;
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
     let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod"];
+    let windows = [
+        "conv",
+        "conv_transpose",
+        "conv_weight",
+        "max_pool",
+        "max_pool_backward",
+        "avg_pool",
+        "avg_pool_backward",
+    ];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
     elementwise::table()
         .map(|op| op.name)
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)
         .chain(structured)
+        .chain(windows)
         .chain(others)
         .collect()
 }
@@ -47,7 +57,9 @@ pub(super) fn is_listed(op: &Op) -> bool {
             StructuredOp::MatMul(_)
             | StructuredOp::Scatter(_)
             | StructuredOp::ArgSort(_)
-            | StructuredOp::Scan(_),
+            | StructuredOp::Scan(_)
+            | StructuredOp::Conv(_)
+            | StructuredOp::Pool(_),
         ) => true,
         // A user's kernel has a name of its own.
         Op::Structured(StructuredOp::Custom(_)) => false,
