@@ -2,15 +2,39 @@
 //! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
 
 use super::{Direction, Sizes};
+use std::cell::Cell;
 use std::ops::{AddAssign, Mul, Range};
+use std::thread::LocalKey;
 
 /// f32 or f64.
 pub(super) trait Real:
     Copy + num_traits::Zero + num_traits::One + AddAssign + Mul<Output = Self> + Send + Sync + 'static
 {
+    /// Memory for columns that the thread keeps from one convolution to the next.
+    fn kept() -> &'static LocalKey<Cell<Vec<Self>>>;
 }
-impl Real for f32 {}
-impl Real for f64 {}
+
+macro_rules! real {
+    ($($t:ty),*) => { $(
+        impl Real for $t {
+            fn kept() -> &'static LocalKey<Cell<Vec<Self>>> {
+                thread_local! {
+                    static KEPT: Cell<Vec<$t>> = const { Cell::new(Vec::new()) };
+                }
+                &KEPT
+            }
+        }
+    )* };
+}
+real!(f32, f64);
+
+/// Runs `work` with the thread's memory for columns. Work that meanwhile starts on the same thread gets memory of its
+/// own.
+fn with_columns<T: Real>(work: impl FnOnce(&mut Vec<T>)) {
+    let mut columns = T::kept().take();
+    work(&mut columns);
+    T::kept().set(columns);
+}
 
 /// Elements of a block of columns: half a megabyte of f32.
 const COLUMNS: usize = 1 << 17;
@@ -216,26 +240,27 @@ fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
     let (blocks, result) = (positions.div_ceil(size), Shared(y.as_mut_ptr()));
     in_parallel(sizes.images * sizes.groups * blocks, |jobs| {
         let result = result;
-        let mut columns = Vec::new();
-        for job in jobs {
-            let (matrix, start) = (job / blocks, job % blocks * size);
-            let group = matrix % sizes.groups;
-            let block = start..(start + size).min(positions);
-            let x = &x[matrix * sizes.inputs * sizes.input_plane()..];
-            let windows = if sizes.is_pointwise() {
-                Matrix { values: &x[start..], row: positions, column: 1 }
-            } else {
-                sizes.fill_columns(x, &block, &mut columns);
-                Matrix { values: &columns, row: block.len(), column: 1 }
-            };
-            let weight = Matrix { values: &w[group * sizes.outputs * depth..], row: depth, column: 1 };
-            let y = matrix * sizes.outputs * positions + start;
-            // Safety: every job has its own images, groups and columns of y.
-            unsafe {
-                let shape = (sizes.outputs, block.len(), depth);
-                product(shape, (result.0.add(y), positions), false, weight, windows, false);
+        with_columns(|columns| {
+            for job in jobs {
+                let (matrix, start) = (job / blocks, job % blocks * size);
+                let group = matrix % sizes.groups;
+                let block = start..(start + size).min(positions);
+                let x = &x[matrix * sizes.inputs * sizes.input_plane()..];
+                let windows = if sizes.is_pointwise() {
+                    Matrix { values: &x[start..], row: positions, column: 1 }
+                } else {
+                    sizes.fill_columns(x, &block, columns);
+                    Matrix { values: columns, row: block.len(), column: 1 }
+                };
+                let weight = Matrix { values: &w[group * sizes.outputs * depth..], row: depth, column: 1 };
+                let y = matrix * sizes.outputs * positions + start;
+                // Safety: every job has its own images, groups and columns of y.
+                unsafe {
+                    let shape = (sizes.outputs, block.len(), depth);
+                    product(shape, (result.0.add(y), positions), false, weight, windows, false);
+                }
             }
-        }
+        });
     });
 }
 
@@ -251,34 +276,35 @@ fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
     let result = Shared(x.as_mut_ptr());
     in_parallel(matrices * parts, |jobs| {
         let result = result;
-        let mut columns = Vec::new();
-        for job in jobs {
-            let (matrix, first) = (job / parts, job % parts * channels);
-            let group = matrix % sizes.groups;
-            let channels = channels.min(sizes.inputs - first);
-            let row = sizes.inputs * taps;
-            let weight = &w[group * sizes.outputs * row + first * taps..];
-            let weight = Matrix { values: weight, row: 1, column: row };
-            let start = (matrix * sizes.inputs + first) * plane;
-            // Safety: every job has its own channels of its own images.
-            let x = unsafe { result.slice(start, channels * plane) };
-            for start in (0..positions).step_by(size) {
-                let block = start..(start + size).min(positions);
-                let y = &y[matrix * sizes.outputs * positions + start..];
-                let y = Matrix { values: y, row: positions, column: 1 };
-                let shape = (channels * taps, block.len(), sizes.outputs);
-                if sizes.is_pointwise() {
-                    let x = x[start..].as_mut_ptr();
-                    // Safety: x holds `channels` rows of all positions.
-                    unsafe { product(shape, (x, positions), false, weight, y, false) };
-                    continue;
+        with_columns(|columns| {
+            for job in jobs {
+                let (matrix, first) = (job / parts, job % parts * channels);
+                let group = matrix % sizes.groups;
+                let channels = channels.min(sizes.inputs - first);
+                let row = sizes.inputs * taps;
+                let weight = &w[group * sizes.outputs * row + first * taps..];
+                let weight = Matrix { values: weight, row: 1, column: row };
+                let start = (matrix * sizes.inputs + first) * plane;
+                // Safety: every job has its own channels of its own images.
+                let x = unsafe { result.slice(start, channels * plane) };
+                for start in (0..positions).step_by(size) {
+                    let block = start..(start + size).min(positions);
+                    let y = &y[matrix * sizes.outputs * positions + start..];
+                    let y = Matrix { values: y, row: positions, column: 1 };
+                    let shape = (channels * taps, block.len(), sizes.outputs);
+                    if sizes.is_pointwise() {
+                        let x = x[start..].as_mut_ptr();
+                        // Safety: x holds `channels` rows of all positions.
+                        unsafe { product(shape, (x, positions), false, weight, y, false) };
+                        continue;
+                    }
+                    columns.resize(channels * taps * block.len(), T::zero());
+                    // Safety: the columns were made as long as this.
+                    unsafe { product(shape, (columns.as_mut_ptr(), block.len()), false, weight, y, false) };
+                    sizes.add_columns(columns, &block, x);
                 }
-                columns.resize(channels * taps * block.len(), T::zero());
-                // Safety: the columns were made as long as this.
-                unsafe { product(shape, (columns.as_mut_ptr(), block.len()), false, weight, y, false) };
-                sizes.add_columns(&columns, &block, x);
             }
-        }
+        });
     });
 }
 
@@ -297,23 +323,24 @@ fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
         let (first, rest) = (first, rest);
         let total = if part == 0 { first.0 } else { rest.0.wrapping_add((part - 1) * matrix * sizes.groups) };
         let total = total.wrapping_add(group * matrix);
-        let mut columns = Vec::new();
-        for job in part * each..((part + 1) * each).min(jobs) {
-            let (image, start) = (job / blocks, job % blocks * size);
-            let block = start..(start + size).min(positions);
-            let x = &x[(image * sizes.groups + group) * sizes.inputs * sizes.input_plane()..];
-            let windows = if sizes.is_pointwise() {
-                Matrix { values: &x[start..], row: 1, column: positions }
-            } else {
-                sizes.fill_columns(x, &block, &mut columns);
-                Matrix { values: &columns, row: 1, column: block.len() }
-            };
-            let y = &y[(image * sizes.groups + group) * sizes.outputs * positions + start..];
-            let y = Matrix { values: y, row: positions, column: 1 };
-            let shape = (sizes.outputs, depth, block.len());
-            // Safety: every part and group has its own memory of `matrix` elements.
-            unsafe { product(shape, (total, depth), true, y, windows, parts * sizes.groups == 1) };
-        }
+        with_columns(|columns| {
+            for job in part * each..((part + 1) * each).min(jobs) {
+                let (image, start) = (job / blocks, job % blocks * size);
+                let block = start..(start + size).min(positions);
+                let x = &x[(image * sizes.groups + group) * sizes.inputs * sizes.input_plane()..];
+                let windows = if sizes.is_pointwise() {
+                    Matrix { values: &x[start..], row: 1, column: positions }
+                } else {
+                    sizes.fill_columns(x, &block, columns);
+                    Matrix { values: columns, row: 1, column: block.len() }
+                };
+                let y = &y[(image * sizes.groups + group) * sizes.outputs * positions + start..];
+                let y = Matrix { values: y, row: positions, column: 1 };
+                let shape = (sizes.outputs, depth, block.len());
+                // Safety: every part and group has its own memory of `matrix` elements.
+                unsafe { product(shape, (total, depth), true, y, windows, parts * sizes.groups == 1) };
+            }
+        });
     };
     in_parallel(parts * sizes.groups, |jobs| {
         jobs.for_each(|job| run(job / sizes.groups, job % sizes.groups));

@@ -162,12 +162,15 @@ impl Pool {
     }
 
     /// Visits the windows of a channel, in order: their number and spans.
-    fn each_window(&self, mut visit: impl FnMut(usize, [Span; 3])) {
-        let [depths, heights, widths] = self.spans();
+    fn each_window(
+        &self,
+        [depths, heights, widths]: &[Vec<Span>; 3],
+        mut visit: impl FnMut(usize, [Span; 3]),
+    ) {
         let mut number = 0;
-        for &depth in &depths {
-            for &height in &heights {
-                for &width in &widths {
+        for &depth in depths {
+            for &height in heights {
+                for &width in widths {
                     visit(number, [depth, height, width]);
                     number += 1;
                 }
@@ -237,9 +240,10 @@ impl Structured for Pool {
         let mut places = vec![0i64; outputs[0].numel()];
         let (input, output) = (self.input_plane(), self.output_plane());
         let channels = if input * output == 0 { 0 } else { (from.len() + values.len()) / (input + output) };
+        let spans = self.spans();
         for channel in 0..channels {
             let (x, y) = (channel * input, channel * output);
-            self.each_window(|number, spans| {
+            self.each_window(&spans, |number, spans| {
                 let (y, divisor) = (y + number, self.divisor(spans) as f64);
                 match self.kind {
                     PoolKind::Max => {
