@@ -10,6 +10,7 @@ mod tiled;
 mod tiling;
 
 use super::elementwise::Block;
+use super::parts::sum_of_parts;
 use super::structured::{Exact, Layout, Program, Structured};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
@@ -123,7 +124,7 @@ impl Structured for MatMul {
         let product = tiled::program(call, &sizes, &tiling);
         match tiling.parts {
             1 => Ok(vec![product]),
-            parts => Ok(vec![product, tiled::sum_of_parts(call, parts)]),
+            parts => Ok(vec![product, sum_of_parts(call, parts, "matmul sum")]),
         }
     }
 }
