@@ -2,12 +2,15 @@
 
 mod containers;
 mod forward;
+pub mod functional;
 mod init;
 mod layers;
+pub mod loss;
 mod mode;
 mod module;
 mod parameter;
 mod summary;
+pub mod utils;
 
 pub use containers::{ModuleDict, ModuleList, Sequential};
 pub use flambeau_derive::Module;

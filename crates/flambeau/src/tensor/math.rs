@@ -136,22 +136,6 @@ impl Tensor {
             x.try_div(x.try_rsub(1.0)?)?.try_log()
         }
 
-        /// `log(e^x + e^y)`, without overflow. Derivatives: σ(x − y) and σ(y − x).
-        ///
-        /// ```
-        /// # use flambeau::prelude::*;
-        /// let x = Tensor::new([1.0, 1000.0], &Device::cpu());
-        /// assert_eq!(x.logaddexp(&Tensor::new([1.0, 1.0], &Device::cpu())).to_string(), "tensor([   1.6931, 1000.0000])");
-        /// ```
-        logaddexp / try_logaddexp(&self, other: impl Into<Operand>) -> Tensor {
-            let other = other.into().beside(self);
-            // The shift cancels out of the value, so it needs no derivative.
-            let largest = self.try_maximum(&other)?.detach();
-            let shift = largest.try_isfinite()?.try_where_cond(&largest, 0.0)?;
-            let weight = |x: &Tensor| x.try_sub(&shift)?.try_exp();
-            weight(self)?.try_add(weight(&other)?)?.try_log()?.try_add(&shift)
-        }
-
         /// `1 − erf x`. Derivative: −2/√π e^(−x²).
         ///
         /// ```

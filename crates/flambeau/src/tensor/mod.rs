@@ -4,6 +4,7 @@
 //! steps, or [`Tensor::eval`] is called. Every method that can fail comes in two forms: `x.name()` panics at the
 //! caller's line with the error's message, `x.try_name()` returns it.
 
+mod activation;
 mod create;
 mod custom;
 mod display;

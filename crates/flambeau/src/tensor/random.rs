@@ -6,7 +6,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, expect};
 use crate::op::elementwise::{Elementwise, NORMAL, UNIFORM, apply};
 use crate::op::{Meta, Op};
-use crate::rng::Generator;
+use crate::rng::{Draw, Generator};
 use crate::shape::Shape;
 
 impl Tensor {
@@ -18,9 +18,22 @@ impl Tensor {
 
     #[track_caller]
     fn try_bits(shape: Shape, generator: &Generator, device: &Device) -> Result<Tensor> {
-        let (key, counter) = generator.reserve(shape.numel() as u64);
+        let draw = generator.reserve(shape.numel() as u64);
+        Tensor::drawn_bits(draw, shape, device)
+    }
+
+    /// The random bits of a draw that a generator has made already.
+    #[track_caller]
+    fn drawn_bits((key, counter): Draw, shape: Shape, device: &Device) -> Result<Tensor> {
         let data = [key[0], key[1], counter[0], counter[1]].map(Scalar::from);
         Tensor::source(Op::Bits, Meta::new(shape, DType::U32), device, &data)
+    }
+
+    /// True with probability p, from the bits of a draw: the same draw always gives the same ones.
+    #[track_caller]
+    pub(crate) fn drawn_bernoulli(draw: Draw, p: f64, shape: &Shape, device: &Device) -> Result<Tensor> {
+        let uniform = apply(&UNIFORM, &[&Tensor::drawn_bits(draw, shape.clone(), device)?])?;
+        uniform.try_lt(p)
     }
 
     #[track_caller]

@@ -162,7 +162,25 @@ elementwise! {
         domain: [(-2.0, 2.0)],
         example: "Tensor::new([0.0, 1.0], &device).erf()" => "tensor([0.0000, 0.8427])",
     }
+
+    /// `log(e^x + e^y)`, without overflow. Derivatives: σ(x − y) and σ(y − x).
+    LOGADDEXP = logaddexp / try_logaddexp (x, y): Float {
+        cpu: if x == y && x.is_infinite() { x } else { x.max(y) + (-(x - y).abs()).exp().ln_1p() },
+        wgsl: "fl_logaddexp({x}, {y})",
+        helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL, SCALE, IS_NAN, EXP_WGSL, LOGADDEXP_WGSL],
+        saves: [x, y],
+        vjp(g, out): [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
+        domain: [(-2.0, 2.0), (-2.0, 2.0)],
+        example: "Tensor::new([1.0, 1000.0], &device).logaddexp(1.0)" => "tensor([   1.6931, 1000.0000])",
+    }
 }
+
+/// Equal ones may be infinite.
+const LOGADDEXP_WGSL: &str = "
+fn fl_logaddexp(x: f32, y: f32) -> f32 {
+    return select(max(x, y) + fl_log1p(fl_exp(-abs(x - y))), x + 0.6931472, x == y);
+}
+";
 
 /// With n = round(x): 2ⁿ · e^((x − n) ln 2).
 const EXP2_WGSL: &str = "
@@ -198,7 +216,7 @@ fn fl_log10(x: f32) -> f32 {
 ";
 
 /// A polynomial below 0.6, where the exponentials would cancel.
-const TANH_WGSL: &str = "
+pub(super) const TANH_WGSL: &str = "
 fn fl_tanh(x: f32) -> f32 {
     let a = min(abs(x), 20.0);
     if (a < 0.6) {
@@ -211,7 +229,7 @@ fn fl_tanh(x: f32) -> f32 {
 }
 ";
 
-const SIGMOID_WGSL: &str = "
+pub(super) const SIGMOID_WGSL: &str = "
 fn fl_sigmoid(x: f32) -> f32 {
     let e = fl_exp(-abs(x));
     return select(e, 1.0, x >= 0.0) / (1.0 + e);
@@ -219,7 +237,7 @@ fn fl_sigmoid(x: f32) -> f32 {
 ";
 
 /// A polynomial for small x; above, 1 − e^(−q), where q is a polynomial for −log(1 − erf x).
-const ERF_WGSL: &str = "
+pub(super) const ERF_WGSL: &str = "
 fn fl_erf(x: f32) -> f32 {
     let a = min(abs(x), 4.0);
     if (a < 0.92) {

@@ -4,6 +4,7 @@
 //! sample domains and a worked example. The macro turns it into the static the planner works with, the methods
 //! `x.name()` and `x.try_name()`, and a line of [`table`], from which the tests of every op are made.
 
+mod activation;
 mod arithmetic;
 mod block;
 mod compare;
@@ -162,6 +163,7 @@ impl std::fmt::Debug for Elementwise {
 /// Every elementwise primitive.
 pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
     [
+        activation::TABLE,
         arithmetic::TABLE,
         compare::TABLE,
         exponential::TABLE,

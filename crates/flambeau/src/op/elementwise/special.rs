@@ -13,6 +13,8 @@ pub(super) trait Real: Copy {
     fn sign(self) -> Self;
     /// The error function.
     fn erf(self) -> Self;
+    /// x times a constant, in x's precision.
+    fn times(self, factor: f64) -> Self;
 }
 
 macro_rules! real {
@@ -44,6 +46,11 @@ macro_rules! real {
             #[inline]
             fn erf(self) -> Self {
                 $erf(self)
+            }
+
+            #[inline]
+            fn times(self, factor: f64) -> Self {
+                self * factor as $t
             }
         }
     )* };

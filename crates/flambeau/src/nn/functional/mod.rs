@@ -1,0 +1,15 @@
+//! The functions that layers are built on, as methods of tensors: normalisation, dropout, embeddings, attention,
+//! resizing, distances. Layers add parameters to them; nothing here keeps state.
+
+mod attention;
+mod distance;
+mod dropout;
+mod embedding;
+mod interpolate;
+mod norm;
+mod pixel;
+
+pub use attention::AttentionOptions;
+pub use embedding::{BagMode, EmbeddingBagOptions};
+pub use interpolate::{InterpolateMode, InterpolateOptions, OutputSize};
+pub use norm::BatchNormed;

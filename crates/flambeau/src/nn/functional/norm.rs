@@ -1,0 +1,364 @@
+//! Normalisation. One rule serves all: with x̂ the normalised values, r the reciprocal of their standard deviation and
+//! means over the normalised dimensions, the derivative with respect to x is r (h − mean h − x̂ · mean(h x̂)), where h
+//! is the gradient times the weight.
+
+use crate::autograd::{is_grad_enabled, no_grad};
+use crate::error::{Error, Result};
+use crate::op::Saves;
+use crate::shape::Shape;
+use crate::tensor::{Tensor, twins};
+
+/// The result of [`Tensor::batch_norm_training`], with the statistics of the batch, of shape (C) and without history.
+#[derive(Debug, Clone)]
+pub struct BatchNormed {
+    /// The normalised values.
+    pub output: Tensor,
+    /// The mean of each channel.
+    pub mean: Tensor,
+    /// The variance of each channel, divided by the number of values: what the values were normalised with.
+    pub var: Tensor,
+    /// The variance of each channel, divided by one less: what running statistics keep.
+    pub unbiased_var: Tensor,
+}
+
+/// What is normalised over which dimensions.
+#[derive(Clone)]
+struct Normalization {
+    name: &'static str,
+    dims: Vec<isize>,
+    eps: f64,
+    /// Is the mean taken out first?
+    centered: bool,
+}
+
+impl Normalization {
+    /// The mean (if it is taken out) and the variance or mean square; the dimensions stay with size 1.
+    #[track_caller]
+    fn moments(&self, x: &Tensor) -> Result<(Option<Tensor>, Tensor)> {
+        if !self.centered {
+            return Ok((None, x.try_square()?.try_mean_keepdim(&self.dims[..])?));
+        }
+        let mean = x.try_mean_keepdim(&self.dims[..])?;
+        let var = x.try_sub(&mean)?.try_square()?.try_mean_keepdim(&self.dims[..])?;
+        Ok((Some(mean), var))
+    }
+
+    /// x̂, from the moments.
+    #[track_caller]
+    fn apply(&self, x: &Tensor, mean: Option<&Tensor>, scale: &Tensor) -> Result<Tensor> {
+        match mean {
+            Some(mean) => x.try_sub(mean)?.try_mul(scale),
+            None => x.try_mul(scale),
+        }
+    }
+
+    /// The normalised values times the weight plus the bias, which have x's rank, and the variance and mean.
+    #[track_caller]
+    fn forward(
+        self,
+        x: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+    ) -> Result<(Tensor, Option<Tensor>, Tensor)> {
+        let (mean, var) = no_grad(|| self.moments(x))?;
+        let scale = no_grad(|| var.try_add(self.eps)?.try_rsqrt())?;
+        let forward = || {
+            let mut y = self.apply(x, mean.as_ref(), &scale)?;
+            if let Some(weight) = weight {
+                y = y.try_mul(weight)?;
+            }
+            if let Some(bias) = bias {
+                y = y.try_add(bias)?;
+            }
+            Ok(y)
+        };
+        let name = self.name;
+        // Absent operands are stood for by one that needs no gradient.
+        let (w, b, m) = (weight.unwrap_or(&scale), bias.unwrap_or(&scale), mean.as_ref().unwrap_or(&scale));
+        let inputs = [x, &scale, m, w, b];
+        let mask = 0b11 | if mean.is_some() { 0b100 } else { 0 } | if weight.is_some() { 0b1000 } else { 0 };
+        let (weighted, centered) = (weight.is_some(), self.centered);
+        let this = self.clone();
+        let rule = move |v: &crate::op::Vjp| {
+            let (g, x) = (v.grad(), v.input(0));
+            // Second derivatives need the moments as functions of x.
+            let (mean, scale) = match is_grad_enabled() {
+                true => {
+                    let (mean, var) = this.moments(x)?;
+                    (mean, var.try_add(this.eps)?.try_rsqrt()?)
+                }
+                false => (centered.then(|| v.input(2).clone()), v.input(1).clone()),
+            };
+            let normalized = this.apply(x, mean.as_ref(), &scale)?;
+            let mut grads = vec![None; 5];
+            if v.needs[0] {
+                let h = if weighted { g.try_mul(v.input(3))? } else { g.clone() };
+                let along = h.try_mul(&normalized)?.try_mean_keepdim(&this.dims[..])?;
+                let mut rest = h.clone();
+                if centered {
+                    rest = rest.try_sub(&h.try_mean_keepdim(&this.dims[..])?)?;
+                }
+                grads[0] = Some(rest.try_sub(&normalized.try_mul(&along)?)?.try_mul(&scale)?);
+            }
+            if v.needs[3] {
+                grads[3] = Some(summed_to(&g.try_mul(&normalized)?, v.input(3).shape())?);
+            }
+            if v.needs[4] {
+                grads[4] = Some(summed_to(g, v.input(4).shape())?);
+            }
+            Ok(grads)
+        };
+        let output = Tensor::with_rule(name, Saves::inputs(mask), &inputs, forward, rule)?;
+        Ok((output, mean, var))
+    }
+}
+
+/// The sum over the dimensions in which a shape of the same rank is 1.
+#[track_caller]
+fn summed_to(x: &Tensor, shape: &Shape) -> Result<Tensor> {
+    let repeated = (0..x.rank()).filter(|&d| shape[d] != x.shape()[d]).map(|d| d as isize);
+    x.try_sum_keepdim(repeated.collect::<Vec<_>>())
+}
+
+/// Refuses what cannot be normalised.
+fn check_floats(op: &'static str, x: &Tensor) -> Result<()> {
+    match x.dtype().is_float() {
+        true => Ok(()),
+        false => Err(Error::dtype_not_accepted(op, x.dtype(), "a float dtype")),
+    }
+}
+
+/// (N, C, …): the number of channels.
+fn channels(op: &'static str, x: &Tensor) -> Result<usize> {
+    check_floats(op, x)?;
+    match x.rank() {
+        0 | 1 => Err(Error::shape(op, format!("an input of shape {}; (N, C, …) is expected", x.shape()))),
+        _ => Ok(x.shape()[1]),
+    }
+}
+
+/// One number for each channel, along dimension 1 of a tensor of this rank.
+#[track_caller]
+fn per_channel(
+    op: &'static str,
+    given: Option<&Tensor>,
+    channels: usize,
+    rank: usize,
+) -> Result<Option<Tensor>> {
+    let Some(given) = given else { return Ok(None) };
+    if given.shape().dims() != [channels] {
+        let message =
+            format!("one number for each of {channels} channels is expected, not {}", given.shape());
+        return Err(Error::shape(op, message));
+    }
+    let aligned: Shape = (0..rank).map(|d| if d == 1 { channels } else { 1 }).collect();
+    given.try_reshape(aligned).map(Some)
+}
+
+/// Parameters shaped as the last dimensions, with x's rank.
+#[track_caller]
+fn trailing(
+    op: &'static str,
+    given: Option<&Tensor>,
+    shape: &[usize],
+    rank: usize,
+) -> Result<Option<Tensor>> {
+    let Some(given) = given else { return Ok(None) };
+    if given.shape().dims() != shape {
+        let message = format!("parameters of shape {} for a normalized shape of {shape:?}", given.shape());
+        return Err(Error::shape(op, message));
+    }
+    let leading = std::iter::repeat_n(1, rank - shape.len());
+    given.try_reshape(leading.chain(shape.iter().copied()).collect::<Shape>()).map(Some)
+}
+
+/// The last dimensions of x, which must have these sizes.
+fn trailing_dims(op: &'static str, x: &Tensor, shape: &[usize]) -> Result<Vec<isize>> {
+    check_floats(op, x)?;
+    if shape.is_empty() || !x.shape().ends_with(shape) {
+        let message = format!("a normalized shape of {shape:?} for an input of shape {}", x.shape());
+        return Err(Error::shape(op, message));
+    }
+    Ok((x.rank() - shape.len()..x.rank()).map(|d| d as isize).collect())
+}
+
+/// y · weight + bias.
+#[track_caller]
+fn affine(y: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<Tensor> {
+    let y = if let Some(weight) = weight { y.try_mul(weight)? } else { y };
+    if let Some(bias) = bias { y.try_add(bias) } else { Ok(y) }
+}
+
+impl Tensor {
+    twins! {
+        /// (x − mean) / √(var + ε) · weight + bias over the last dimensions, whose sizes are given; weight and bias
+        /// have that shape. PyTorch's ε is 1e-5.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[1.0, 3.0], [0.0, 8.0]], &Device::cpu());
+        /// let y = x.layer_norm(&[2], None, None, 1e-5);
+        /// assert_eq!(y.to_string(), "tensor([[-1.0000,  1.0000],\n        [-1.0000,  1.0000]])");
+        /// ```
+        layer_norm / try_layer_norm(
+            &self, normalized_shape: &[usize], weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
+        ) -> Tensor {
+            let name = "layer_norm";
+            let dims = trailing_dims(name, self, normalized_shape)?;
+            let weight = trailing(name, weight, normalized_shape, self.rank())?;
+            let bias = trailing(name, bias, normalized_shape, self.rank())?;
+            let over = Normalization { name, dims, eps, centered: true };
+            Ok(over.forward(self, weight.as_ref(), bias.as_ref())?.0)
+        }
+
+        /// x / √(mean(x²) + ε) · weight over the last dimensions, whose sizes are given; the weight has that shape.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([3.0, 4.0], &Device::cpu());
+        /// assert_eq!(x.rms_norm(&[2], None, 0.0).to_string(), "tensor([0.8485, 1.1314])");
+        /// ```
+        rms_norm / try_rms_norm(
+            &self, normalized_shape: &[usize], weight: Option<&Tensor>, eps: f64,
+        ) -> Tensor {
+            let name = "rms_norm";
+            let dims = trailing_dims(name, self, normalized_shape)?;
+            let weight = trailing(name, weight, normalized_shape, self.rank())?;
+            let over = Normalization { name, dims, eps, centered: false };
+            Ok(over.forward(self, weight.as_ref(), None)?.0)
+        }
+
+        /// (x − mean) / √(var + ε) · weight + bias over groups of channels of (N, C, …) and what follows them; weight
+        /// and bias have shape (C). PyTorch's ε is 1e-5.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[1.0, 3.0, 0.0, 8.0]], &Device::cpu());
+        /// let y = x.group_norm(2, None, None, 1e-5);
+        /// assert_eq!(y.to_string(), "tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])");
+        /// ```
+        group_norm / try_group_norm(
+            &self, groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
+        ) -> Tensor {
+            let name = "group_norm";
+            let channels = channels(name, self)?;
+            if groups == 0 || !channels.is_multiple_of(groups) {
+                let message = format!("{channels} channels cannot be put into {groups} equal groups");
+                return Err(Error::argument(name, message));
+            }
+            let weight = per_channel(name, weight, channels, self.rank())?;
+            let bias = per_channel(name, bias, channels, self.rank())?;
+            let rows = self.shape()[0] * groups;
+            let grouped = self.try_reshape([rows, self.numel() / rows.max(1)])?;
+            let over = Normalization { name, dims: vec![1], eps, centered: true };
+            let normalized = over.forward(&grouped, None, None)?.0.try_reshape(self.shape())?;
+            affine(normalized, weight.as_ref(), bias.as_ref())
+        }
+
+        /// (x − mean) / √(var + ε) · weight + bias over what follows the channels of (N, C, …), for each channel of
+        /// each example; weight and bias have shape (C). PyTorch's ε is 1e-5.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[[1.0, 3.0], [0.0, 8.0]]], &Device::cpu());
+        /// let y = x.instance_norm(None, None, 1e-5);
+        /// assert_eq!(y.to_string(), "tensor([[[-1.0000,  1.0000],\n         [-1.0000,  1.0000]]])");
+        /// ```
+        instance_norm / try_instance_norm(
+            &self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
+        ) -> Tensor {
+            let name = "instance_norm";
+            let channels = channels(name, self)?;
+            if self.rank() < 3 || self.shape()[2..].iter().product::<usize>() <= 1 {
+                let message = format!("more than one value per channel is needed; the input has shape {}", self.shape());
+                return Err(Error::shape(name, message));
+            }
+            let weight = per_channel(name, weight, channels, self.rank())?;
+            let bias = per_channel(name, bias, channels, self.rank())?;
+            let dims = (2..self.rank() as isize).collect();
+            let over = Normalization { name, dims, eps, centered: true };
+            Ok(over.forward(self, weight.as_ref(), bias.as_ref())?.0)
+        }
+
+        /// (x − mean) / √(var + ε) · weight + bias for each channel of (N, C, …), with the mean and variance of the
+        /// batch, which are returned too: as in training. Weight and bias have shape (C). PyTorch's ε is 1e-5.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[1.0, 0.0], [3.0, 8.0]], &Device::cpu());
+        /// let normed = x.batch_norm_training(None, None, 1e-5);
+        /// assert_eq!(normed.output.to_string(), "tensor([[-1.0000, -1.0000],\n        [ 1.0000,  1.0000]])");
+        /// assert_eq!(normed.mean.to_string(), "tensor([2., 4.])");
+        /// assert_eq!(normed.unbiased_var.to_string(), "tensor([ 2., 32.])");
+        /// ```
+        batch_norm_training / try_batch_norm_training(
+            &self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
+        ) -> BatchNormed {
+            let name = "batch_norm";
+            let channels = channels(name, self)?;
+            let count = self.numel() / channels.max(1);
+            if count <= 1 {
+                let message = format!("more than one value per channel is needed; the input has shape {}", self.shape());
+                return Err(Error::shape(name, message));
+            }
+            let weight = per_channel(name, weight, channels, self.rank())?;
+            let bias = per_channel(name, bias, channels, self.rank())?;
+            let dims = (0..self.rank() as isize).filter(|&d| d != 1).collect();
+            let over = Normalization { name, dims, eps, centered: true };
+            let (output, mean, var) = over.forward(self, weight.as_ref(), bias.as_ref())?;
+            let mean = mean.ok_or_else(|| Error::argument(name, "the mean was not taken"))?.try_reshape(channels)?;
+            let var = var.try_reshape(channels)?;
+            let unbiased_var = var.try_mul(count as f64 / (count - 1) as f64)?;
+            Ok(BatchNormed { output, mean, var, unbiased_var })
+        }
+
+        /// (x − mean) / √(var + ε) · weight + bias for each channel of (N, C, …), with a mean and variance that are
+        /// given, such as running statistics: as in evaluation. All four have shape (C).
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let device = Device::cpu();
+        /// let x = Tensor::new([[1.0, 0.0], [3.0, 8.0]], &device);
+        /// let (mean, var) = (Tensor::new([1.0, 0.0], &device), Tensor::new([4.0, 1.0], &device));
+        /// let y = x.batch_norm(&mean, &var, None, None, 0.0);
+        /// assert_eq!(y.to_string(), "tensor([[0., 0.],\n        [1., 8.]])");
+        /// ```
+        batch_norm / try_batch_norm(
+            &self, mean: &Tensor, var: &Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
+        ) -> Tensor {
+            let name = "batch_norm";
+            let channels = channels(name, self)?;
+            let along = |given: &Tensor| {
+                per_channel(name, Some(given), channels, self.rank())?
+                    .ok_or_else(|| Error::argument(name, "statistics are needed"))
+            };
+            let (weight, bias) =
+                (weight.map(along).transpose()?, bias.map(along).transpose()?);
+            let scale = along(var)?.try_add(eps)?.try_rsqrt()?;
+            let scale = if let Some(weight) = &weight { scale.try_mul(weight)? } else { scale };
+            affine(self.try_sub(&along(mean)?)?.try_mul(&scale)?, None, bias.as_ref())
+        }
+
+        /// x / (k + α · mean of x² over `size` neighbouring channels)^β for (N, C, …); the mean counts channels beyond
+        /// the ends as 0. PyTorch's α is 1e-4, β ¾, k 1.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[1.0, 2.0, 3.0]], &Device::cpu());
+        /// assert_eq!(x.local_response_norm(2, 2.0, 1.0, 1.0).to_string(), "tensor([[0.5000, 0.3333, 0.2143]])");
+        /// ```
+        local_response_norm / try_local_response_norm(&self, size: usize, alpha: f64, beta: f64, k: f64) -> Tensor {
+            let name = "local_response_norm";
+            channels(name, self)?;
+            if size == 0 {
+                return Err(Error::argument(name, "the size must be positive"));
+            }
+            let rest = std::iter::repeat_n(0, 2 * (self.rank() - 2));
+            let pads: Vec<isize> = rest.chain([(size / 2) as isize, ((size - 1) / 2) as isize]).collect();
+            let padded = self.try_square()?.try_pad(&pads, 0.0)?;
+            let neighbours = padded.try_unfold(1, size, 1)?.try_sum(-1)?;
+            let divisor = neighbours.try_mul(alpha / size as f64)?.try_add(k)?.try_pow(beta)?;
+            self.try_div(&divisor)
+        }
+    }
+}

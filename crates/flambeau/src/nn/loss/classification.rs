@@ -1,0 +1,256 @@
+//! Losses for classes and for yes-or-no answers.
+
+use super::pick::{Labels, check_class_weight, class_dim, pick, row_cross_entropy};
+use super::{Reduction, floats, forward, same_shape, weighted};
+use crate::error::{Error, Result};
+use crate::op::Saves;
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+
+/// The class number that does not count, as PyTorch's.
+const IGNORE_INDEX: i64 = -100;
+
+/// Cross entropy of scores (logits): −log softmax(x)\[class\], the mean over the batch.
+///
+/// The input is (C), (N, C) or (N, C, d1, …). The target is either class numbers, shaped as the input without its
+/// class dimension, or probabilities of the classes (a float dtype), shaped as the input. A class number outside 0..C
+/// is an error when the loss is computed, unless it is `ignore_index`. With weights the mean is the weighted one:
+/// divided by the sum of the weights of the targets' classes.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::loss::CrossEntropyLoss;
+/// let device = Device::cpu();
+/// let logits = Tensor::new([[2.0, 0.0], [0.0, 0.0]], &device);
+/// let loss = CrossEntropyLoss::default();
+/// assert_eq!(loss.forward(&logits, &Tensor::new([0, 1], &device)).to_string(), "tensor(0.4100)");
+/// let smooth = CrossEntropyLoss { label_smoothing: 0.1, ..Default::default() };
+/// assert_eq!(smooth.forward(&logits, &Tensor::new([0, 1], &device)).to_string(), "tensor(0.4600)");
+/// ```
+#[derive(Debug, Clone)]
+pub struct CrossEntropyLoss {
+    /// A weight for each class, of shape (C).
+    pub weight: Option<Tensor>,
+    /// The class number that does not count (−100).
+    pub ignore_index: i64,
+    /// What becomes of the rows' losses.
+    pub reduction: Reduction,
+    /// How much of the target is spread evenly over all classes, from 0 (none, the default) to 1.
+    pub label_smoothing: f64,
+}
+
+impl Default for CrossEntropyLoss {
+    fn default() -> Self {
+        let (weight, reduction) = (None, Reduction::Mean);
+        CrossEntropyLoss { weight, ignore_index: IGNORE_INDEX, reduction, label_smoothing: 0.0 }
+    }
+}
+
+impl CrossEntropyLoss {
+    forward! {
+        /// The loss of logits (N, C, d1, …) against class numbers (N, d1, …) or probabilities (N, C, d1, …).
+        (&self, input: &Tensor, target: &Tensor) {
+            if !(0.0..=1.0).contains(&self.label_smoothing) {
+                let message = format!("a label smoothing of {} is outside 0..=1", self.label_smoothing);
+                return Err(Error::argument("cross_entropy", message));
+            }
+            if target.dtype().is_float() && target.shape() == input.shape() {
+                return self.against_probabilities(input, target);
+            }
+            let labels = Labels::new("cross_entropy", input, target, self.ignore_index)?;
+            let weights = labels.weights("cross_entropy", input, self.weight.as_ref())?;
+            let sharp = row_cross_entropy(input, &labels, &weights, self.weight.is_some())?;
+            let losses = match self.label_smoothing {
+                0.0 => sharp,
+                share => {
+                    let spread = share / input.shape()[labels.dim] as f64;
+                    let surprise = self.spread_surprise(input, labels.dim)?;
+                    let even = surprise.try_mul(&labels.counts(input)?)?.try_mul(spread)?;
+                    sharp.try_mul(1.0 - share)?.try_add(&even)?
+                }
+            };
+            reduce_rows(self.reduction, &losses, &weights, target.shape())
+        }
+    }
+
+    /// −Σ weight · log softmax(x) over the classes, which stay with size 1.
+    #[track_caller]
+    fn spread_surprise(&self, input: &Tensor, dim: usize) -> Result<Tensor> {
+        let log_probabilities = input.try_log_softmax(dim as isize)?;
+        let weighted = weighted(log_probabilities, self.class_weight(input, dim)?.as_ref())?;
+        weighted.try_sum_keepdim(dim as isize)?.try_neg()
+    }
+
+    /// The class weights along the input's class dimension.
+    #[track_caller]
+    fn class_weight(&self, input: &Tensor, dim: usize) -> Result<Option<Tensor>> {
+        let Some(weight) = &self.weight else { return Ok(None) };
+        let classes = input.shape()[dim];
+        check_class_weight("cross_entropy", weight, classes)?;
+        let after = input.rank() - dim - 1;
+        let aligned: Shape = std::iter::once(classes).chain(std::iter::repeat_n(1, after)).collect();
+        weight.detach().try_reshape(aligned).map(Some)
+    }
+
+    /// −Σ weight · target · log softmax(x); its mean is over the rows, weighted or not.
+    #[track_caller]
+    fn against_probabilities(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
+        floats("cross_entropy", input)?;
+        let dim = class_dim("cross_entropy", input)?;
+        let classes = input.shape()[dim] as f64;
+        let target = match self.label_smoothing {
+            0.0 => target.clone(),
+            share => target.try_mul(1.0 - share)?.try_add(share / classes)?,
+        };
+        let likelihood = input.try_log_softmax(dim as isize)?.try_mul(&target)?;
+        let likelihood = weighted(likelihood, self.class_weight(input, dim)?.as_ref())?;
+        match self.reduction {
+            Reduction::None => likelihood.try_sum(dim as isize)?.try_neg(),
+            Reduction::Sum => likelihood.try_sum(..)?.try_neg(),
+            Reduction::Mean => likelihood.try_sum(..)?.try_mul(-classes / input.numel() as f64),
+        }
+    }
+}
+
+/// Reduces the losses of rows that count as much as their weights say; `shape` is theirs without the class dimension.
+#[track_caller]
+fn reduce_rows(reduction: Reduction, losses: &Tensor, weights: &Tensor, shape: &Shape) -> Result<Tensor> {
+    match reduction {
+        Reduction::None => losses.try_reshape(shape),
+        Reduction::Sum => losses.try_sum(..),
+        Reduction::Mean => losses.try_sum(..)?.try_div(&weights.try_sum(..)?),
+    }
+}
+
+/// Negative log likelihood of logarithms of probabilities: −x\[class\], the mean over the batch.
+///
+/// The input is (C), (N, C) or (N, C, d1, …), the target class numbers shaped as the input without its class
+/// dimension. Weights, `ignore_index` and the mean are those of [`CrossEntropyLoss`].
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::loss::NllLoss;
+/// let device = Device::cpu();
+/// let log_probabilities = Tensor::new([[-0.5, -1.0], [-2.0, -0.1]], &device);
+/// let loss = NllLoss::default().forward(&log_probabilities, &Tensor::new([0, -100], &device));
+/// assert_eq!(loss.to_string(), "tensor(0.5000)");
+/// ```
+#[derive(Debug, Clone)]
+pub struct NllLoss {
+    /// A weight for each class, of shape (C).
+    pub weight: Option<Tensor>,
+    /// The class number that does not count (−100).
+    pub ignore_index: i64,
+    /// What becomes of the rows' losses.
+    pub reduction: Reduction,
+}
+
+impl Default for NllLoss {
+    fn default() -> Self {
+        NllLoss { weight: None, ignore_index: IGNORE_INDEX, reduction: Reduction::Mean }
+    }
+}
+
+impl NllLoss {
+    forward! {
+        /// The loss of log probabilities (N, C, d1, …) against class numbers (N, d1, …).
+        (&self, input: &Tensor, target: &Tensor) {
+            let labels = Labels::new("nll_loss", input, target, self.ignore_index)?;
+            let weights = labels.weights("nll_loss", input, self.weight.as_ref())?;
+            // Selected, not multiplied: an ignored row may hold infinities.
+            let picked = pick(input, &labels.classes, labels.dim)?;
+            let picked = labels.counted.try_where_cond(&picked, 0.0)?;
+            let losses = match &self.weight {
+                Some(_) => picked.try_mul(&weights)?.try_neg()?,
+                None => picked.try_neg()?,
+            };
+            reduce_rows(self.reduction, &losses, &weights, target.shape())
+        }
+    }
+}
+
+/// Binary cross entropy of probabilities: −(y log x + (1 − y) log(1 − x)), the mean. Logarithms are taken as at
+/// least −100.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::loss::BceLoss;
+/// let device = Device::cpu();
+/// let loss = BceLoss::default().forward(&Tensor::new([0.5, 0.9], &device), &Tensor::new([1.0, 1.0], &device));
+/// assert_eq!(loss.to_string(), "tensor(0.3993)");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct BceLoss {
+    /// Multiplies the elements' losses; broadcast to their shape.
+    pub weight: Option<Tensor>,
+    /// What becomes of the elements' losses.
+    pub reduction: Reduction,
+}
+
+/// The least a logarithm counts in [`BceLoss`].
+const LEAST_LOG: f64 = -100.0;
+
+impl BceLoss {
+    forward! {
+        /// The loss of probabilities against targets in 0..=1 of the same shape.
+        (&self, input: &Tensor, target: &Tensor) {
+            same_shape("binary_cross_entropy", input, target)?;
+            floats("binary_cross_entropy", input)?;
+            let target = target.try_to_dtype(input.dtype())?;
+            let log = |x: &Tensor| x.try_log()?.try_clamp_min(LEAST_LOG);
+            let forward = || {
+                let (yes, no) = (log(input)?, log(&input.try_rsub(1.0)?)?);
+                no.try_add(&target.try_mul(&yes.try_sub(&no)?)?)?.try_neg()
+            };
+            let inputs = [input, &target];
+            let rule = move |v: &crate::op::Vjp| {
+                let (g, x, y) = (v.grad(), v.input(0), v.input(1));
+                let rest = x.try_rsub(1.0)?;
+                let slope = x.try_sub(y)?.try_div(&x.try_mul(&rest)?.try_clamp_min(1e-12)?)?;
+                let target = v.needs[1].then(|| g.try_mul(&log(&rest)?.try_sub(&log(x)?)?)).transpose()?;
+                Ok(vec![Some(g.try_mul(&slope)?), target])
+            };
+            let losses =
+                Tensor::with_rule("binary_cross_entropy", Saves::inputs(0b11), &inputs, forward, rule)?;
+            self.reduction.apply(&weighted(losses, self.weight.as_ref())?)
+        }
+    }
+}
+
+/// Binary cross entropy of scores (logits), without overflow: −(p y log σ(x) + (1 − y) log(1 − σ(x))), the mean.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::loss::BceWithLogitsLoss;
+/// let device = Device::cpu();
+/// let (x, y) = (Tensor::new([0.0, 1e4], &device), Tensor::new([1.0, 0.0], &device));
+/// let loss = BceWithLogitsLoss::default().forward(&x, &y);
+/// assert_eq!(loss.to_string(), "tensor(5000.3467)");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct BceWithLogitsLoss {
+    /// Multiplies the elements' losses; broadcast to their shape.
+    pub weight: Option<Tensor>,
+    /// p, how much more a yes counts; broadcast to the elements' shape.
+    pub pos_weight: Option<Tensor>,
+    /// What becomes of the elements' losses.
+    pub reduction: Reduction,
+}
+
+impl BceWithLogitsLoss {
+    forward! {
+        /// The loss of logits against targets in 0..=1 of the same shape.
+        (&self, input: &Tensor, target: &Tensor) {
+            same_shape("binary_cross_entropy_with_logits", input, target)?;
+            floats("binary_cross_entropy_with_logits", input)?;
+            let target = target.try_to_dtype(input.dtype())?;
+            let mut missed = input.try_neg()?.try_softplus()?;
+            if let Some(pos_weight) = &self.pos_weight {
+                let weight = pos_weight.try_sub(1.0)?.try_mul(&target)?.try_add(1.0)?;
+                missed = missed.try_mul(&weight)?;
+            }
+            let losses = target.try_rsub(1.0)?.try_mul(input)?.try_add(&missed)?;
+            self.reduction.apply(&weighted(losses, self.weight.as_ref())?)
+        }
+    }
+}
