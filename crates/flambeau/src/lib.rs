@@ -53,8 +53,11 @@ pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};
 pub use shape::{Dims, Shape};
 pub use tensor::{
-    ContractedDims, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData, NewAxis, PadMode, Size, Sizes,
-    Span, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+    AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, ContractedDims, Conv1dOptions,
+    Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
+    ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
+    MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding, Size,
+    Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -66,8 +69,10 @@ pub mod prelude {
     pub use crate::nn::{Forward, Module, Parameter};
     pub use crate::optim::Optimizer;
     pub use crate::{
-        DType, Device, Dims, Ellipsis, Error, Generator, Index, NewAxis, PadMode, Result, Scalar, Shape,
-        Tensor, eval,
+        AvgPool1dOptions, AvgPool2dOptions, Conv1dOptions, Conv2dOptions, Conv3dOptions,
+        ConvTranspose1dOptions, ConvTranspose2dOptions, ConvTranspose3dOptions, DType, Device, Dims,
+        Ellipsis, Error, Generator, Index, MaxPool1dOptions, MaxPool2dOptions, NewAxis, PadMode, Padding,
+        Result, Scalar, Shape, Tensor, eval,
     };
 }
 

@@ -1,18 +1,20 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, scan, sort, scatter) is one file that implements [`Structured`].
+//! - A structured primitive (matmul, convolution, pooling, scan, sort, scatter) is one file or folder that implements [`Structured`].
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
 //!
 //! Everything else is a composite method on `Tensor`, written with these.
 
 pub(crate) mod argsort;
+pub(crate) mod conv;
 pub(crate) mod custom;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod matmul;
 pub(crate) mod pack;
+pub(crate) mod pool;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scatter;

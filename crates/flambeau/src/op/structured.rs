@@ -2,10 +2,12 @@
 //! interpreter, all in one file.
 
 use super::argsort::ArgSort;
+use super::conv::Conv;
 use super::custom::Custom;
 use super::elementwise::Block;
 use super::matmul::MatMul;
 use super::pack::Pack;
+use super::pool::Pool;
 use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
@@ -68,6 +70,10 @@ pub(crate) enum StructuredOp {
     Scan(Scan),
     /// Flat values at fixed places of a larger one.
     Pack(Pack),
+    /// Convolution and its adjoints.
+    Conv(Conv),
+    /// Maxima and means over windows.
+    Pool(Pool),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -82,6 +88,8 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::ArgSort(op) => op,
             StructuredOp::Scan(op) => op,
             StructuredOp::Pack(op) => op,
+            StructuredOp::Conv(op) => op,
+            StructuredOp::Pool(op) => op,
             StructuredOp::Custom(op) => &**op,
         }
     }

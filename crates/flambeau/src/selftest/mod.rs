@@ -5,7 +5,7 @@
 //! when the planner fuses them.
 //!
 //! - `case`: what a case is, and how its inputs are made and laid out;
-//! - `elementwise`, `views`, `reductions`, `structured`: the cases;
+//! - `elementwise`, `views`, `reductions`, `structured`, `windows`: the cases;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking.
@@ -21,6 +21,7 @@ mod random_graph;
 mod reductions;
 mod structured;
 mod views;
+mod windows;
 
 pub use case::{Case, Input, Layout, Values};
 pub use primitives::primitives;
@@ -38,7 +39,7 @@ use std::ops::Range;
 /// assert!(cases.iter().any(|case| case.name == "sum f32 [2, 3, 4] over [0, 2]"));
 /// ```
 pub fn cases() -> Vec<Case> {
-    [elementwise::cases(), views::cases(), reductions::cases(), structured::cases()]
+    [elementwise::cases(), views::cases(), reductions::cases(), structured::cases(), windows::cases()]
         .into_iter()
         .flatten()
         .collect()

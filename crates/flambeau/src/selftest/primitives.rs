@@ -15,12 +15,22 @@ use std::sync::Arc;
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
     let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod", "pack"];
+    let windows = [
+        "conv",
+        "conv_transpose",
+        "conv_weight",
+        "max_pool",
+        "max_pool_backward",
+        "avg_pool",
+        "avg_pool_backward",
+    ];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
     elementwise::table()
         .map(|op| op.name)
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)
         .chain(structured)
+        .chain(windows)
         .chain(others)
         .collect()
 }
@@ -48,7 +58,9 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | StructuredOp::Scatter(_)
             | StructuredOp::ArgSort(_)
             | StructuredOp::Scan(_)
-            | StructuredOp::Pack(_),
+            | StructuredOp::Pack(_)
+            | StructuredOp::Conv(_)
+            | StructuredOp::Pool(_),
         ) => true,
         // A user's kernel has a name of its own.
         Op::Structured(StructuredOp::Custom(_)) => false,

@@ -5,6 +5,7 @@
 //! caller's line with the error's message, `x.try_name()` returns it.
 
 mod activation;
+mod conv;
 mod create;
 mod custom;
 mod display;
@@ -20,6 +21,7 @@ pub(crate) mod node;
 mod operators;
 mod pack;
 mod pad;
+mod pool;
 mod random;
 mod ranges;
 pub(crate) mod read;
@@ -32,11 +34,19 @@ mod sort;
 mod statistics;
 mod view;
 
+pub use conv::{
+    Conv1dOptions, Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
+    ConvTranspose3dOptions, ConvTransposeOptions, Padding, Spatial,
+};
 pub use create::{IntoTensorData, TensorOptions};
 pub use custom::CustomKernel;
 pub use index_spec::{Ellipsis, Index, IndexSpec, NewAxis, Span};
 pub use linalg::ContractedDims;
 pub use pad::PadMode;
+pub use pool::{
+    AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, MaxPool1dOptions, MaxPool2dOptions,
+    MaxPool3dOptions, MaxPoolOptions,
+};
 pub use read::read_many;
 pub(crate) use read::widen;
 pub use sizes::{Size, Sizes};

@@ -5,6 +5,7 @@
 mod autograd;
 #[path = "../common/mod.rs"]
 mod common;
+mod conv;
 mod custom_kernel;
 mod elementwise_values;
 mod functional;

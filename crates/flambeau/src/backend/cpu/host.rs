@@ -47,6 +47,22 @@ impl HostBuffer {
         }
     }
 
+    /// The same memory for `len` values: zeros, or whatever was there.
+    pub fn reused(mut self, len: usize, zeroed: bool) -> HostBuffer {
+        each_dtype!(&mut self, values => {
+            if zeroed {
+                values.clear();
+            }
+            values.resize(len, Default::default());
+        });
+        self
+    }
+
+    /// Values it has memory for.
+    pub fn capacity(&self) -> usize {
+        each_dtype!(self, values => values.capacity())
+    }
+
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> HostBuffer {
         match dtype {
             DType::Bool => HostBuffer::Bool(bool::from_bytes(bytes)),

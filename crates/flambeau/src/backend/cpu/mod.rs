@@ -2,6 +2,7 @@
 
 mod fused;
 mod host;
+mod spare;
 mod strip;
 
 pub(crate) use fused::cast;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 
 /// The CPU of this machine.
 #[derive(Debug, Default)]
-pub(crate) struct Cpu {}
+pub(crate) struct Cpu {
+    spare: spare::Spare,
+}
 
 /// An operand of a structured op: memory and how to find elements in it.
 pub(crate) struct CpuOperand<'a> {
@@ -56,10 +59,12 @@ impl Cpu {
         let mut memory: Vec<Option<Arc<HostBuffer>>> = vec![None; run.plan.buffers.len()];
         for (kernel, ends) in run.plan.kernels.iter().zip(last_uses(run.plan)) {
             let outputs: Vec<u32> = kernel.outputs().into_iter().filter_map(buffer_of).collect();
+            // A fused kernel writes every element.
+            let zeroed = matches!(kernel, Kernel::Structured(_));
             let mut results: Vec<HostBuffer> = outputs
                 .iter()
                 .map(|&buffer| &run.plan.buffers[buffer as usize])
-                .map(|buffer| HostBuffer::zeros(buffer.dtype, buffer.numel))
+                .map(|buffer| self.spare.take(buffer.dtype, buffer.numel, zeroed))
                 .collect();
             let operand = |place: Place| match place {
                 Place::Input(input) => run.inputs[input as usize].host().clone(),
@@ -91,7 +96,9 @@ impl Cpu {
                 memory[buffer as usize] = Some(Arc::new(result));
             }
             for buffer in ends {
-                memory[buffer as usize] = None;
+                if let Some(unused) = memory[buffer as usize].take().and_then(Arc::into_inner) {
+                    self.spare.give(unused);
+                }
             }
         }
         let root = |place: &Place| match *place {

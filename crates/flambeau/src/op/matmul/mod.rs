@@ -6,7 +6,7 @@
 
 mod cpu;
 mod simple;
-mod tiled;
+pub(super) mod tiled;
 mod tiling;
 
 use super::elementwise::Block;
@@ -123,7 +123,7 @@ impl Structured for MatMul {
         let product = tiled::program(call, &sizes, &tiling);
         match tiling.parts {
             1 => Ok(vec![product]),
-            parts => Ok(vec![product, tiled::sum_of_parts(call, parts)]),
+            parts => Ok(vec![product, tiled::sum_of_parts(call, parts, "matmul sum")]),
         }
     }
 }

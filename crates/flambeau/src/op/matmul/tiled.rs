@@ -465,12 +465,12 @@ impl Writer {
 }
 
 /// The buffer of the parts' results, (parts, B…, M, N), where there is more than one.
-fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
+pub(in crate::op) fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
     if parts > 1 { vec![(parts * call.outputs[0].1.numel() * 4) as u64] } else { Vec::new() }
 }
 
 /// C as the sum of the parts' results, in their order.
-pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize) -> Program {
+pub(in crate::op) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static str) -> Program {
     let (_, c) = &call.outputs[0];
     let mut params = Params::default();
     let (numel, pparts) = (params.size(c.numel()), params.size(parts));
@@ -495,7 +495,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         result = narrow(c.dtype, "sum"),
     );
     Program {
-        label: "matmul sum",
+        label,
         source,
         entry: "main".into(),
         bindings: vec![Bound::Scratch(0), Bound::Output(0)],

@@ -1,0 +1,45 @@
+//! Memory of temporaries that nothing reads any more, kept for the next ones: fetching it from the system and clearing
+//! it would cost a training step more than some of its kernels.
+
+use super::HostBuffer;
+use crate::dtype::DType;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes under which the allocator is quick enough.
+const SMALL: usize = 1 << 16;
+/// Bytes that are kept at most.
+const LIMIT: usize = 1 << 28;
+
+/// Buffers to be used again, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    buffers: Mutex<Vec<HostBuffer>>,
+}
+
+impl Spare {
+    /// A buffer of `len` values: zeros, or anything if `zeroed` does not ask for them.
+    pub fn take(&self, dtype: DType, len: usize, zeroed: bool) -> HostBuffer {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |buffer: &HostBuffer| buffer.dtype() == dtype && (len..=2 * len).contains(&buffer.capacity());
+        let best =
+            (0..buffers.len()).filter(|&at| fits(&buffers[at])).min_by_key(|&at| buffers[at].capacity());
+        let found = best.filter(|_| len * dtype.size() >= SMALL).map(|at| buffers.remove(at));
+        drop(buffers);
+        found.map_or_else(|| HostBuffer::zeros(dtype, len), |buffer| buffer.reused(len, zeroed))
+    }
+
+    /// Keeps a buffer; the oldest go where there are too many.
+    pub fn give(&self, buffer: HostBuffer) {
+        let bytes = |buffer: &HostBuffer| buffer.capacity() * buffer.dtype().size();
+        if bytes(&buffer) < SMALL {
+            return;
+        }
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        buffers.push(buffer);
+        let mut total: usize = buffers.iter().map(bytes).sum();
+        while total > LIMIT {
+            total -= bytes(&buffers.remove(0));
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! Convolution on the CPU: the windows of a block of positions as columns of a matrix that stays in the cache, and
+//! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
+
+use super::{Direction, Sizes};
+use std::cell::Cell;
+use std::ops::{AddAssign, Mul, Range};
+use std::thread::LocalKey;
+
+/// f32 or f64.
+pub(super) trait Real:
+    Copy + num_traits::Zero + num_traits::One + AddAssign + Mul<Output = Self> + Send + Sync + 'static
+{
+    /// Memory for columns that the thread keeps from one convolution to the next.
+    fn kept() -> &'static LocalKey<Cell<Vec<Self>>>;
+}
+
+macro_rules! real {
+    ($($t:ty),*) => { $(
+        impl Real for $t {
+            fn kept() -> &'static LocalKey<Cell<Vec<Self>>> {
+                thread_local! {
+                    static KEPT: Cell<Vec<$t>> = const { Cell::new(Vec::new()) };
+                }
+                &KEPT
+            }
+        }
+    )* };
+}
+real!(f32, f64);
+
+/// Runs `work` with the thread's memory for columns. Work that meanwhile starts on the same thread gets memory of its
+/// own.
+fn with_columns<T: Real>(work: impl FnOnce(&mut Vec<T>)) {
+    let mut columns = T::kept().take();
+    work(&mut columns);
+    T::kept().set(columns);
+}
+
+/// Elements of a block of columns: half a megabyte of f32.
+const COLUMNS: usize = 1 << 17;
+/// Elements of all partial weight gradients together, and how many of them there are at most.
+const PARTIAL: usize = 1 << 24;
+const PARTS: usize = 8;
+
+/// Fills `result`, which is zero, from the two operands of a direction.
+pub(super) fn convolve<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], result: &mut [T]) {
+    if a.is_empty() || b.is_empty() || result.is_empty() {
+        return;
+    }
+    match direction {
+        _ if sizes.inputs == 1 && sizes.groups > 1 => depthwise(direction, sizes, a, b, result),
+        Direction::Forward => forward(sizes, a, b, result),
+        Direction::Input => input_gradient(sizes, a, b, result),
+        Direction::Weight => weight_gradient(sizes, a, b, result),
+    }
+}
+
+/// A result that several threads write to, each in its own places.
+#[derive(Clone, Copy)]
+struct Shared<T>(*mut T);
+unsafe impl<T> Send for Shared<T> {}
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// # Safety
+    /// The range must lie inside the memory, and no other thread may touch it meanwhile.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }
+    }
+}
+
+/// Runs `work` on ranges that cover 0..count, on all cores; each call brings its own buffers.
+fn in_parallel(count: usize, work: impl Fn(Range<usize>) + Send + Sync) {
+    let size = count.div_ceil(4 * crate::backend::cpu::threads()).max(1);
+    let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
+    #[cfg(not(target_arch = "wasm32"))]
+    if ranges.len() > 1 {
+        use rayon::prelude::*;
+        return ranges.into_par_iter().for_each(work);
+    }
+    ranges.into_iter().for_each(work);
+}
+
+/// A matrix in memory: where it starts, and how far rows and columns lie apart.
+#[derive(Clone, Copy)]
+struct Matrix<'a, T> {
+    values: &'a [T],
+    row: usize,
+    column: usize,
+}
+
+/// c (m × n, rows `row` apart) = a (m × k) · b (k × n), or c += that.
+///
+/// # Safety
+/// c must be the start of memory for m rows.
+unsafe fn product<T: Real>(
+    (m, n, k): (usize, usize, usize),
+    (c, row): (*mut T, usize),
+    add: bool,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    parallel: bool,
+) {
+    let last = |matrix: &Matrix<T>, rows: usize, columns: usize| {
+        (rows - 1) * matrix.row + (columns - 1) * matrix.column < matrix.values.len()
+    };
+    assert!(last(&a, m, k) && last(&b, k, n), "a product reads outside of its operands");
+    #[cfg(not(target_arch = "wasm32"))]
+    let parallelism = if parallel { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
+    #[cfg(target_arch = "wasm32")]
+    let (parallelism, _) = (gemm::Parallelism::None, parallel);
+    // Safety: checked above for the operands; the caller vouches for c.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c,
+            1,
+            row as isize,
+            add,
+            a.values.as_ptr(),
+            a.column as isize,
+            a.row as isize,
+            b.values.as_ptr(),
+            b.column as isize,
+            b.row as isize,
+            if add { T::one() } else { T::zero() },
+            T::one(),
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+/// Positions of a block, so that `depth` rows of them fit the cache.
+fn block_size(positions: usize, depth: usize) -> usize {
+    let blocks = (positions * depth).div_ceil(COLUMNS).clamp(1, positions.div_ceil(64));
+    positions.div_ceil(blocks)
+}
+
+/// Elements of a row of windows that lie in the image: `at` is where they start in the columns' row, `from` in the
+/// channel.
+struct Run {
+    at: usize,
+    from: usize,
+    len: usize,
+}
+
+impl Sizes {
+    /// Visits the runs of tap `tap` for the positions of a block, in order; what they leave out is padding.
+    fn runs(&self, tap: usize, block: &Range<usize>, mut visit: impl FnMut(Run)) {
+        let ([_, kh, kw], [depth, height, width]) = (self.kernel, self.input);
+        let [_, oh, ow] = self.output;
+        let shift = |d: usize, k: usize| (k * self.dilation[d]) as isize - self.padding[d] as isize;
+        let shifts = [shift(0, tap / (kh * kw)), shift(1, tap / kw % kh), shift(2, tap % kw)];
+        let (step, shift) = (self.stride[2] as isize, shifts[2]);
+        // Positions p of a row with 0 ≤ p·step + shift < width.
+        let first = if shift < 0 { (-shift + step - 1) / step } else { 0 } as usize;
+        let past = if shift < width as isize { (width as isize - 1 - shift) / step + 1 } else { 0 } as usize;
+        let mut at = block.start;
+        let (mut z, mut r) = (at / (oh * ow), at / ow % oh);
+        while at < block.end {
+            let start = at % ow;
+            let end = ow.min(start + block.end - at);
+            let plane = z as isize * self.stride[0] as isize + shifts[0];
+            let row = r as isize * self.stride[1] as isize + shifts[1];
+            let (low, high) = (first.max(start), past.min(end));
+            if low < high && (0..depth as isize).contains(&plane) && (0..height as isize).contains(&row) {
+                let from = (plane as usize * height + row as usize) * width;
+                visit(Run {
+                    at: at - block.start + low - start,
+                    from: (from as isize + low as isize * step + shift) as usize,
+                    len: high - low,
+                });
+            }
+            at += end - start;
+            r += 1;
+            if r == oh {
+                (z, r) = (z + 1, 0);
+            }
+        }
+    }
+
+    /// The windows of a block of positions as columns: a row for every channel and tap.
+    fn fill_columns<T: Real>(&self, x: &[T], block: &Range<usize>, columns: &mut Vec<T>) {
+        let (len, plane, step) = (block.len(), self.input_plane(), self.stride[2]);
+        let padded = (0..3).any(|d| {
+            let last = (self.output[d] - 1) * self.stride[d] + (self.kernel[d] - 1) * self.dilation[d];
+            self.padding[d] > 0 || last >= self.input[d] + self.padding[d]
+        });
+        if padded {
+            columns.clear();
+        }
+        columns.resize(self.inputs * self.taps() * len, T::zero());
+        let mut rows = columns.chunks_exact_mut(len);
+        for channel in x.chunks_exact(plane).take(self.inputs) {
+            for (tap, row) in (0..self.taps()).zip(&mut rows) {
+                self.runs(tap, block, |Run { at, from, len }| {
+                    let to = &mut row[at..at + len];
+                    if step == 1 {
+                        to.copy_from_slice(&channel[from..from + len]);
+                    } else {
+                        let from = channel[from..].iter().step_by(step);
+                        to.iter_mut().zip(from).for_each(|(to, &from)| *to = from);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Adds columns back to where their windows lie.
+    fn add_columns<T: Real>(&self, columns: &[T], block: &Range<usize>, x: &mut [T]) {
+        let (len, plane, step) = (block.len(), self.input_plane(), self.stride[2]);
+        let mut rows = columns.chunks_exact(len);
+        for channel in x.chunks_exact_mut(plane) {
+            for (tap, row) in (0..self.taps()).zip(&mut rows) {
+                self.runs(tap, block, |Run { at, from, len }| {
+                    let row = &row[at..at + len];
+                    if step == 1 {
+                        let to = &mut channel[from..from + len];
+                        to.iter_mut().zip(row).for_each(|(to, &from)| *to += from);
+                    } else {
+                        let to = channel[from..].iter_mut().step_by(step);
+                        to.zip(row).for_each(|(to, &from)| *to += from);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// y (O × P) = w (O × C·K) · columns (C·K × P), for every image, group and block.
+fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
+    let (depth, positions) = (sizes.inputs * sizes.taps(), sizes.output_plane());
+    let size = block_size(positions, depth);
+    let (blocks, result) = (positions.div_ceil(size), Shared(y.as_mut_ptr()));
+    in_parallel(sizes.images * sizes.groups * blocks, |jobs| {
+        let result = result;
+        with_columns(|columns| {
+            for job in jobs {
+                let (matrix, start) = (job / blocks, job % blocks * size);
+                let group = matrix % sizes.groups;
+                let block = start..(start + size).min(positions);
+                let x = &x[matrix * sizes.inputs * sizes.input_plane()..];
+                let windows = if sizes.is_pointwise() {
+                    Matrix { values: &x[start..], row: positions, column: 1 }
+                } else {
+                    sizes.fill_columns(x, &block, columns);
+                    Matrix { values: columns, row: block.len(), column: 1 }
+                };
+                let weight = Matrix { values: &w[group * sizes.outputs * depth..], row: depth, column: 1 };
+                let y = matrix * sizes.outputs * positions + start;
+                // Safety: every job has its own images, groups and columns of y.
+                unsafe {
+                    let shape = (sizes.outputs, block.len(), depth);
+                    product(shape, (result.0.add(y), positions), false, weight, windows, false);
+                }
+            }
+        });
+    });
+}
+
+/// columns (C·K × P) = wᵀ (C·K × O) · y (O × P), added to where the windows lie. Channels of one image may go to
+/// different cores, as their windows do not meet.
+fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
+    let (positions, taps, plane) = (sizes.output_plane(), sizes.taps(), sizes.input_plane());
+    let matrices = sizes.images * sizes.groups;
+    let share = (2 * crate::backend::cpu::threads()).div_ceil(matrices).min(sizes.inputs);
+    let channels = sizes.inputs.div_ceil(share);
+    let parts = sizes.inputs.div_ceil(channels);
+    let size = block_size(positions, channels * taps);
+    let result = Shared(x.as_mut_ptr());
+    in_parallel(matrices * parts, |jobs| {
+        let result = result;
+        with_columns(|columns| {
+            for job in jobs {
+                let (matrix, first) = (job / parts, job % parts * channels);
+                let group = matrix % sizes.groups;
+                let channels = channels.min(sizes.inputs - first);
+                let row = sizes.inputs * taps;
+                let weight = &w[group * sizes.outputs * row + first * taps..];
+                let weight = Matrix { values: weight, row: 1, column: row };
+                let start = (matrix * sizes.inputs + first) * plane;
+                // Safety: every job has its own channels of its own images.
+                let x = unsafe { result.slice(start, channels * plane) };
+                for start in (0..positions).step_by(size) {
+                    let block = start..(start + size).min(positions);
+                    let y = &y[matrix * sizes.outputs * positions + start..];
+                    let y = Matrix { values: y, row: positions, column: 1 };
+                    let shape = (channels * taps, block.len(), sizes.outputs);
+                    if sizes.is_pointwise() {
+                        let x = x[start..].as_mut_ptr();
+                        // Safety: x holds `channels` rows of all positions.
+                        unsafe { product(shape, (x, positions), false, weight, y, false) };
+                        continue;
+                    }
+                    columns.resize(channels * taps * block.len(), T::zero());
+                    // Safety: the columns were made as long as this.
+                    unsafe { product(shape, (columns.as_mut_ptr(), block.len()), false, weight, y, false) };
+                    sizes.add_columns(columns, &block, x);
+                }
+            }
+        });
+    });
+}
+
+/// w (O × C·K) = Σ over images and blocks of y (O × P) · columnsᵀ (P × C·K). The images and blocks are cut into parts
+/// whose number does not depend on the machine, and whose sums are added in order.
+fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
+    let (depth, positions) = (sizes.inputs * sizes.taps(), sizes.output_plane());
+    let size = block_size(positions, depth);
+    let blocks = positions.div_ceil(size);
+    let jobs = sizes.images * blocks;
+    let parts = jobs.min(PARTS).min(PARTIAL / w.len()).max(1);
+    let (each, matrix) = (jobs.div_ceil(parts), sizes.outputs * depth);
+    let mut partial = vec![T::zero(); if parts > 1 { (parts - 1) * w.len() } else { 0 }];
+    let (first, rest) = (Shared(w.as_mut_ptr()), Shared(partial.as_mut_ptr()));
+    let run = |part: usize, group: usize| {
+        let (first, rest) = (first, rest);
+        let total = if part == 0 { first.0 } else { rest.0.wrapping_add((part - 1) * matrix * sizes.groups) };
+        let total = total.wrapping_add(group * matrix);
+        with_columns(|columns| {
+            for job in part * each..((part + 1) * each).min(jobs) {
+                let (image, start) = (job / blocks, job % blocks * size);
+                let block = start..(start + size).min(positions);
+                let x = &x[(image * sizes.groups + group) * sizes.inputs * sizes.input_plane()..];
+                let windows = if sizes.is_pointwise() {
+                    Matrix { values: &x[start..], row: 1, column: positions }
+                } else {
+                    sizes.fill_columns(x, &block, columns);
+                    Matrix { values: columns, row: 1, column: block.len() }
+                };
+                let y = &y[(image * sizes.groups + group) * sizes.outputs * positions + start..];
+                let y = Matrix { values: y, row: positions, column: 1 };
+                let shape = (sizes.outputs, depth, block.len());
+                // Safety: every part and group has its own memory of `matrix` elements.
+                unsafe { product(shape, (total, depth), true, y, windows, parts * sizes.groups == 1) };
+            }
+        });
+    };
+    in_parallel(parts * sizes.groups, |jobs| {
+        jobs.for_each(|job| run(job / sizes.groups, job % sizes.groups));
+    });
+    for part in partial.chunks_exact(w.len()) {
+        w.iter_mut().zip(part).for_each(|(sum, &part)| *sum += part);
+    }
+}
+
+/// One channel of x in each group: sums over a single channel are too short for matrix products.
+fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], result: &mut [T]) {
+    let (positions, taps, plane) = (sizes.output_plane(), sizes.taps(), sizes.input_plane());
+    let (images, groups, outputs, step) = (sizes.images, sizes.groups, sizes.outputs, sizes.stride[2]);
+    let (all, result) = (0..positions, Shared(result.as_mut_ptr()));
+    match direction {
+        Direction::Forward => in_parallel(images * groups, |jobs| {
+            let result = result;
+            for job in jobs {
+                let x = &a[job * plane..][..plane];
+                for o in 0..outputs {
+                    let w = &b[(job % groups * outputs + o) * taps..][..taps];
+                    // Safety: every job has its own channels of y.
+                    let y = unsafe { result.slice((job * outputs + o) * positions, positions) };
+                    for (tap, &w) in w.iter().enumerate() {
+                        sizes.runs(tap, &all, |Run { at, from, len }| {
+                            let (y, x) = (&mut y[at..at + len], &x[from..]);
+                            match step {
+                                1 => y.iter_mut().zip(x).for_each(|(y, &x)| *y += w * x),
+                                _ => y.iter_mut().zip(x.iter().step_by(step)).for_each(|(y, &x)| *y += w * x),
+                            }
+                        });
+                    }
+                }
+            }
+        }),
+        Direction::Input => in_parallel(images * groups, |jobs| {
+            let result = result;
+            for job in jobs {
+                // Safety: every job has its own channel of x.
+                let x = unsafe { result.slice(job * plane, plane) };
+                for o in 0..outputs {
+                    let w = &b[(job % groups * outputs + o) * taps..][..taps];
+                    let y = &a[(job * outputs + o) * positions..][..positions];
+                    for (tap, &w) in w.iter().enumerate() {
+                        sizes.runs(tap, &all, |Run { at, from, len }| {
+                            let (y, x) = (&y[at..at + len], &mut x[from..]);
+                            match step {
+                                1 => x.iter_mut().zip(y).for_each(|(x, &y)| *x += w * y),
+                                _ => x.iter_mut().step_by(step).zip(y).for_each(|(x, &y)| *x += w * y),
+                            }
+                        });
+                    }
+                }
+            }
+        }),
+        Direction::Weight => in_parallel(groups * outputs, |jobs| {
+            let result = result;
+            for job in jobs {
+                // Safety: every job has its own kernel.
+                let w = unsafe { result.slice(job * taps, taps) };
+                for image in 0..images {
+                    let x = &a[(image * groups + job / outputs) * plane..][..plane];
+                    let y = &b[(image * groups * outputs + job) * positions..][..positions];
+                    for (tap, w) in w.iter_mut().enumerate() {
+                        let mut sum = T::zero();
+                        sizes.runs(tap, &all, |Run { at, from, len }| {
+                            sum += dot(&y[at..at + len], &x[from..], step);
+                        });
+                        *w += sum;
+                    }
+                }
+            }
+        }),
+    }
+}
+
+/// Σ y\[i\]·x\[i·step\], in eight running sums.
+fn dot<T: Real>(y: &[T], x: &[T], step: usize) -> T {
+    let mut sums = [T::zero(); 8];
+    if step == 1 {
+        let x = &x[..y.len()];
+        let (head, tail) = (y.chunks_exact(8), y.len() / 8 * 8);
+        for (y, x) in head.zip(x.chunks_exact(8)) {
+            sums.iter_mut().zip(y.iter().zip(x)).for_each(|(sum, (&y, &x))| *sum += y * x);
+        }
+        y[tail..].iter().zip(&x[tail..]).for_each(|(&y, &x)| sums[0] += y * x);
+    } else {
+        y.iter().zip(x.iter().step_by(step)).for_each(|(&y, &x)| sums[0] += y * x);
+    }
+    sums.into_iter().fold(T::zero(), |total, sum| total + sum)
+}

@@ -1,0 +1,543 @@
+//! Convolution on the GPU.
+//!
+//! Every direction is a product of matrices per group. The left one is operand b; the right one, windows of operand a,
+//! is never in memory: its elements are read where the windows lie. Tiles of both operands go through workgroup memory four elements at a time,
+//! and every thread keeps a block of results in registers. What a layer fixes is written into the shader; what depends
+//! on the number of images is a parameter.
+//!
+//! | direction | rows | columns | depth |
+//! |---|---|---|---|
+//! | forward | O | images × P | C × K |
+//! | input | C | images × I | O × K |
+//! | weight | O | C × K | images × P |
+//!
+//! A product with few results is cut along its depth; the parts are added by a second shader, in order. Where a tile
+//! would be mostly empty (a channel or a few per group), threads loop over the definition instead.
+
+use super::{Direction, Sizes};
+use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
+use crate::dtype::DType;
+use crate::op::matmul::tiled::{scratch, sum_of_parts};
+use crate::op::structured::{Bound, Program};
+use crate::plan::kernel::StructuredCall;
+
+/// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.
+const LONGEST: usize = 32_768;
+/// Rows of a product up to which a tile would be mostly empty.
+const FEW_ROWS: usize = 4;
+/// Workgroups that keep a large GPU busy.
+const BUSY: usize = 512;
+
+pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> Vec<Program> {
+    let shader = Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype };
+    let product = shader.product();
+    match direction {
+        Direction::Forward | Direction::Input if product.rows <= FEW_ROWS && product.depth <= LONGEST / 2 => {
+            vec![shader.by_thread()]
+        }
+        Direction::Weight if product.rows <= FEW_ROWS && product.depth <= LONGEST * REDUCERS / 2 => {
+            vec![shader.by_workgroup()]
+        }
+        _ => shader.tiled(product),
+    }
+}
+
+/// Threads that share the sum of one weight's gradient.
+const REDUCERS: usize = 128;
+
+struct Shader<'a> {
+    direction: Direction,
+    sizes: &'a Sizes,
+    call: &'a StructuredCall,
+    dtype: DType,
+}
+
+/// Sizes of the product of one group.
+#[derive(Clone, Copy)]
+struct Product {
+    rows: usize,
+    columns: usize,
+    depth: usize,
+}
+
+/// How a product is cut: `side` × `side` threads, of which each owns 4·`tall` × 4 results.
+struct Tiling {
+    side: usize,
+    tall: usize,
+    row_tiles: usize,
+    column_tiles: usize,
+    parts: usize,
+    /// Steps of depth of a part.
+    part: usize,
+}
+
+impl Product {
+    fn tiling(self, groups: usize) -> Tiling {
+        let tiles =
+            |side: usize, tall: usize| (self.rows.div_ceil(4 * side * tall), self.columns.div_ceil(4 * side));
+        let count = |(rows, columns): (usize, usize)| groups * rows * columns;
+        let (side, tall) = match self {
+            Product { rows, columns, .. }
+                if rows <= 32 || columns <= 32 || count(tiles(16, 1)) < BUSY / 8 =>
+            {
+                (8, 1)
+            }
+            Product { rows, .. } if rows >= 128 && count(tiles(16, 2)) >= BUSY => (16, 2),
+            _ => (16, 1),
+        };
+        let (row_tiles, column_tiles) = tiles(side, tall);
+        let wanted = BUSY / (groups * row_tiles * column_tiles).max(1);
+        let parts = wanted.min(self.depth / 128).max(self.depth.div_ceil(LONGEST)).max(1);
+        let part = self.depth.div_ceil(parts).next_multiple_of(side).max(side);
+        Tiling { side, tall, row_tiles, column_tiles, parts: self.depth.div_ceil(part).max(1), part }
+    }
+}
+
+impl Shader<'_> {
+    fn product(&self) -> Product {
+        let Sizes { images, inputs, outputs, .. } = *self.sizes;
+        let taps = self.sizes.taps();
+        let (rows, columns, depth) = match self.direction {
+            Direction::Forward => (outputs, images * self.sizes.output_plane(), inputs * taps),
+            Direction::Input => (inputs, images * self.sizes.input_plane(), outputs * taps),
+            Direction::Weight => (outputs, inputs * taps, images * self.sizes.output_plane()),
+        };
+        Product { rows, columns, depth }
+    }
+
+    /// The dimensions that are more than formal.
+    fn dims(&self) -> Vec<usize> {
+        let Sizes { input, kernel, output, padding, .. } = self.sizes;
+        let formal = |d: usize| input[d] == 1 && kernel[d] == 1 && output[d] == 1 && padding[d] == 0;
+        (0..3).filter(|&d| d == 2 || !formal(d)).collect()
+    }
+
+    /// WGSL that takes `rest` apart into coordinates `at0`, `at1`, …, the last of `sizes` changing fastest.
+    fn unravel(&self, sizes: &[usize; 3]) -> String {
+        let dims = self.dims();
+        let mut code = String::new();
+        for (position, &d) in dims.iter().enumerate().rev() {
+            code += &match position {
+                0 => format!("    let at{d} = rest;\n"),
+                _ => format!("    let at{d} = rest % {size}u;\n    rest /= {size}u;\n", size = sizes[d]),
+            };
+        }
+        code
+    }
+
+    /// The place of an element in a channel of these sizes, from the coordinates `p.d`.
+    fn offset(&self, sizes: &[usize; 3], coordinate: impl Fn(usize) -> String) -> String {
+        let mut dims = self.dims().into_iter();
+        let first = dims.next().map_or(String::from("0u"), &coordinate);
+        dims.fold(first, |outer, d| format!("({outer} * {}u + {})", sizes[d], coordinate(d)))
+    }
+
+    /// WGSL of the two halves of the right operand's index and of reading at both.
+    ///
+    /// `place(i)` is an image and a position, `tap(i)` a channel and a tap of the kernel, both as an offset and
+    /// coordinates; those past the end have coordinates that never meet. `window(place, tap)` is the element, or zero.
+    fn window_functions(&self, places: &str) -> String {
+        let sizes = self.sizes;
+        let dims = self.dims();
+        let forward = self.direction != Direction::Input;
+        // The tensor that is read, and the one whose positions count.
+        let (channels, read, positions) = match forward {
+            true => (sizes.inputs, &sizes.input, &sizes.output),
+            false => (sizes.outputs, &sizes.output, &sizes.input),
+        };
+        let plane: usize = read.iter().product();
+        let fields: String = dims.iter().map(|d| format!(", at{d}: u32")).collect();
+        let each = |text: &dyn Fn(usize) -> String| dims.iter().map(|&d| text(d)).collect::<String>();
+        let nowhere = |far: &str| each(&|_| format!(", {far}u"));
+        let place = each(&|d| match (forward, sizes.stride[d], sizes.padding[d]) {
+            (true, stride, padding) => format!(", at{d} * {stride}u - {padding}u"),
+            (false, _, padding) => format!(", at{d} + {padding}u"),
+        });
+        let tap = each(&|d| format!(", at{d} * {}u", sizes.dilation[d]));
+        let meet = each(&|d| match (forward, sizes.stride[d]) {
+            (true, _) => format!("    let at{d} = p.at{d} + t.at{d};\n"),
+            (false, 1) => format!("    let at{d} = p.at{d} - t.at{d};\n"),
+            (false, stride) => {
+                format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride}u;\n")
+            }
+        });
+        let inside: Vec<String> = dims
+            .iter()
+            .map(|&d| match (forward, sizes.stride[d]) {
+                (true, _) | (false, 1) => format!("at{d} < {}u", read[d]),
+                (false, stride) => format!("at{d} < {}u && all{d} == at{d} * {stride}u", read[d]),
+            })
+            .collect();
+        format!(
+            "struct Half {{ base: u32{fields} }}
+fn place(i: u32, group: u32) -> Half {{
+    if (i >= {places}) {{ return Half(0u{no_place}); }}
+    let image = i / {positions}u;
+    var rest = i % {positions}u;
+{place_coordinates}    return Half((image * {all}u + group * {channels}u) * {plane}u{place});
+}}
+fn tap(i: u32) -> Half {{
+    if (i >= {taps}u) {{ return Half(0u{no_tap}); }}
+    let channel = i / {kernel}u;
+    var rest = i % {kernel}u;
+{tap_coordinates}    return Half(channel * {plane}u{tap});
+}}
+fn window(p: Half, t: Half) -> f32 {{
+{meet}    if ({inside}) {{ return {value}; }}
+    return 0.0;
+}}
+",
+            no_place = nowhere("0x40000000"),
+            no_tap = nowhere("0x60000000"),
+            positions = positions.iter().product::<usize>(),
+            place_coordinates = self.unravel(positions),
+            all = sizes.groups * channels,
+            taps = channels * sizes.taps(),
+            kernel = sizes.taps(),
+            tap_coordinates = self.unravel(&sizes.kernel),
+            inside = inside.join(" && "),
+            value = widen(
+                self.dtype,
+                &format!("a[p.base + t.base + {}]", self.offset(read, |d| format!("at{d}")))
+            ),
+        )
+    }
+
+    /// Declares the operands, the result and the parameters; `target` is the result's type.
+    fn declarations(&self, target: &str, params: &Params) -> String {
+        let stored = storage_type(self.dtype);
+        let enable = if self.dtype == DType::F16 { "enable f16;\n" } else { "" };
+        format!(
+            "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
+@group(0) @binding(1) var<storage, read> b: array<{stored}>;
+@group(0) @binding(2) var<storage, read_write> c: array<{target}>;
+@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
+",
+            vectors = params.vectors()
+        )
+    }
+    /// WGSL of the left operand: the offset of an element is `left_row(row, group) + left_depth(step)`.
+    fn left_functions(&self) -> String {
+        let (sizes, taps) = (self.sizes, self.sizes.taps());
+        let (groups, inputs, outputs) = (sizes.groups, sizes.inputs, sizes.outputs);
+        let (row, depth) = match self.direction {
+            Direction::Forward => {
+                let depth = inputs * taps;
+                (format!("(group * {outputs}u + row) * {depth}u"), "step".to_string())
+            }
+            Direction::Input => {
+                let all = inputs * taps;
+                (
+                    format!("group * {}u + row * {taps}u", outputs * all),
+                    format!("step / {taps}u * {all}u + step % {taps}u"),
+                )
+            }
+            Direction::Weight => {
+                let plane = sizes.output_plane();
+                (
+                    format!("(group * {outputs}u + row) * {plane}u"),
+                    format!("step / {plane}u * {}u + step % {plane}u", groups * outputs * plane),
+                )
+            }
+        };
+        format!(
+            "fn left_row(row: u32, group: u32) -> u32 {{ return {row}; }}
+fn left_depth(step: u32) -> u32 {{ return {depth}; }}
+"
+        )
+    }
+
+    /// WGSL of the offset of a column's first result, and how far its rows lie apart.
+    fn target(&self) -> (String, usize) {
+        let sizes = self.sizes;
+        let images = |channels: usize, plane: usize| {
+            let all = sizes.groups * channels;
+            let offset =
+                format!("(column / {plane}u * {all}u + group * {channels}u) * {plane}u + column % {plane}u");
+            (offset, plane)
+        };
+        match self.direction {
+            Direction::Forward => images(sizes.outputs, sizes.output_plane()),
+            Direction::Input => images(sizes.inputs, sizes.input_plane()),
+            Direction::Weight => {
+                let columns = sizes.inputs * sizes.taps();
+                (format!("group * {}u + column", sizes.outputs * columns), columns)
+            }
+        }
+    }
+
+    /// The parameter that counts images × positions.
+    fn places(&self, params: &mut Params) -> String {
+        let Product { columns, depth, .. } = self.product();
+        params.size(if self.direction == Direction::Weight { depth } else { columns })
+    }
+
+    fn program(&self, label: &'static str, source: String, params: Params, groups: [u32; 3]) -> Program {
+        Program {
+            label,
+            source,
+            entry: "main".into(),
+            bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+            params: params.list,
+            groups,
+            scratch: Vec::new(),
+            trusted: true,
+            checks: None,
+        }
+    }
+
+    /// Results tile by tile, in parts of the depth where there are several.
+    fn tiled(&self, product: Product) -> Vec<Program> {
+        let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups);
+        let groups = self.sizes.groups;
+        let weight = self.direction == Direction::Weight;
+        let jobs = row_tiles * column_tiles * groups * parts;
+        let mut params = Params::default();
+        let places = self.places(&mut params);
+        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.size(size));
+        let numel = params.size(self.call.outputs[0].1.numel());
+        let rows = product.rows;
+        let (columns, depth) = match weight {
+            true => (format!("{}u", product.columns), places.clone()),
+            false => (places.clone(), format!("{}u", product.depth)),
+        };
+        // Neighbouring threads read neighbouring elements: columns of images, or steps of the depth for the weight.
+        let (quad, step) = if weight { ("slow", "fast") } else { ("fast", "slow") };
+        let half = |index: &str, is_tap: bool| match is_tap {
+            true => format!("tap({index})"),
+            false => format!("place({index}, group)"),
+        };
+        let step_half = half("k0 + step", !weight);
+        let column = |j: usize| half(&format!("first_column + quad * 4u + {j}u"), weight);
+        let setup: String = (0..4).map(|j| format!("    let column{j} = {};\n", column(j))).collect();
+        let (mut loads, mut sums, mut stores, mut zeros) =
+            (String::new(), String::new(), String::new(), String::new());
+        let left = widen(self.dtype, "b[left_row(row, group) + depth_offset]");
+        let (pitch_a, pitch_b) = (side * tall + 1, side + 1);
+        for r in 0..tall {
+            loads += &format!("        tile_a[fast * {pitch_a}u + slow + {}u] = vec4<f32>(\n", r * side);
+            for j in 0..4 {
+                let row = format!("first_row + (slow + {}u) * 4u + {j}u", r * side);
+                let comma = if j < 3 { "," } else { ");" };
+                loads += &format!("            left({row}, k0 + fast, group, depth_offset){comma}\n");
+            }
+            sums += &format!("            let a{r} = tile_a[i * {pitch_a}u + local.y + {}u];\n", r * side);
+            for (j, component) in ["x", "y", "z", "w"].into_iter().enumerate() {
+                zeros += &format!("    var sum{r}{j} = vec4<f32>(0.0);\n");
+                sums += &format!("            sum{r}{j} += a{r}.{component} * right;\n");
+                let row = format!("first_row + (local.y + {}u) * 4u + {j}u", r * side);
+                stores +=
+                    &format!("    store({row}, first_column + local.x * 4u, group, part, sum{r}{j});\n");
+            }
+        }
+        let (target, row_pitch) = self.target();
+        let (stored, result, bound) = match parts {
+            1 => (storage_type(self.dtype), narrow(self.dtype, "values[j]"), Bound::Output(0)),
+            _ => ("f32", "values[j]".to_string(), Bound::Scratch(0)),
+        };
+        let source = format!(
+            "{declarations}var<workgroup> tile_a: array<vec4<f32>, {length_a}>;
+var<workgroup> tile_b: array<vec4<f32>, {length_b}>;
+{windows}{lefts}fn left(row: u32, step: u32, group: u32, depth_offset: u32) -> f32 {{
+    if (row >= {rows}u || step >= {depth}) {{ return 0.0; }}
+    return {left};
+}}
+fn store(row: u32, first: u32, group: u32, part: u32, values: vec4<f32>) {{
+    if (row >= {rows}u) {{ return; }}
+    for (var j = 0u; j < 4u; j++) {{
+        let column = first + j;
+        if (column < {columns}) {{ c[part * {numel} + {target} + row * {row_pitch}u] = {result}; }}
+    }}
+}}
+
+@compute @workgroup_size({side}, {side})
+fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32, @builtin(num_workgroups) groups: vec3<u32>) {{
+    let job = team.x + team.y * groups.x;
+    if (job >= {all_jobs}) {{ return; }}
+    let first_row = job % {row_tiles}u * {tile_rows}u;
+    let first_column = job / {row_tiles}u % {across} * {tile_columns}u;
+    let group = job / {row_tiles}u / {across} % {groups}u;
+    let part = job / {row_tiles}u / {across} / {groups}u;
+    let fast = thread % {side}u;
+    let slow = thread / {side}u;
+    let quad = {quad};
+    let step = {step};
+{setup}{zeros}    let end = min((part + 1u) * {part_length}, {depth});
+    for (var k0 = part * {part_length}; k0 < end; k0 += {side}u) {{
+        let depth_offset = left_depth(k0 + fast);
+{loads}        let half = {step_half};
+        tile_b[step * {pitch_b}u + quad] = vec4<f32>({elements});
+        workgroupBarrier();
+        for (var i = 0u; i < {side}u; i++) {{
+            let right = tile_b[i * {pitch_b}u + local.x];
+{sums}        }}
+        workgroupBarrier();
+    }}
+{stores}}}
+",
+            declarations = self.declarations(stored, &params),
+            length_a = side * pitch_a,
+            length_b = side * pitch_b,
+            windows = self.window_functions(&places),
+            lefts = self.left_functions(),
+            tile_rows = 4 * side * tall,
+            tile_columns = 4 * side,
+            elements = match weight {
+                true => [0, 1, 2, 3].map(|j| format!("window(half, column{j})")),
+                false => [0, 1, 2, 3].map(|j| format!("window(column{j}, half)")),
+            }
+            .join(", "),
+        );
+        let label = self.call.op.name();
+        let mut tiles = self.program(label, source, params, groups_for(jobs, 1));
+        tiles.bindings[2] = bound;
+        tiles.scratch = scratch(self.call, parts);
+        match parts {
+            1 => vec![tiles],
+            _ => vec![tiles, sum_of_parts(self.call, parts, "conv sum")],
+        }
+    }
+
+    /// A thread per result goes through its window.
+    fn by_thread(&self) -> Program {
+        let Product { rows, depth, .. } = self.product();
+        let plane = self.target().1;
+        let mut params = Params::default();
+        let places = self.places(&mut params);
+        let numel = params.size(self.call.outputs[0].1.numel());
+        let source = format!(
+            "{declarations}{windows}{lefts}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (team.x + team.y * groups.x) * 64u + thread;
+    if (at >= {numel}) {{ return; }}
+    let channel = at / {plane}u % {channels}u;
+    let group = channel / {rows}u;
+    let here = place(at / {image}u * {plane}u + at % {plane}u, group);
+    let row = left_row(channel % {rows}u, group);
+    var sum = 0.0;
+    for (var i = 0u; i < {depth}u; i++) {{
+        sum += window(here, tap(i)) * {left};
+    }}
+    c[at] = {result};
+}}
+",
+            declarations = self.declarations(storage_type(self.dtype), &params),
+            windows = self.window_functions(&places),
+            lefts = self.left_functions(),
+            channels = self.sizes.groups * rows,
+            image = self.sizes.groups * rows * plane,
+            left = widen(self.dtype, "b[row + left_depth(i)]"),
+            result = narrow(self.dtype, "sum"),
+        );
+        let groups = groups_for(self.call.outputs[0].1.numel(), 64);
+        self.program(self.call.op.name(), source, params, groups)
+    }
+
+    /// A workgroup per weight: its threads share the images and positions, and add their sums pairwise.
+    fn by_workgroup(&self) -> Program {
+        let Product { rows, columns, .. } = self.product();
+        let numel = self.call.outputs[0].1.numel();
+        let mut params = Params::default();
+        let places = self.places(&mut params);
+        let source = format!(
+            "{declarations}var<workgroup> sums: array<f32, {REDUCERS}>;
+{windows}{lefts}
+@compute @workgroup_size({REDUCERS})
+fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = team.x + team.y * groups.x;
+    if (at >= {numel}u) {{ return; }}
+    let group = at / {matrix}u;
+    let row = left_row(at / {columns}u % {rows}u, group);
+    let here = tap(at % {columns}u);
+    var sum = 0.0;
+    for (var i = thread; i < {places}; i += {REDUCERS}u) {{
+        sum += window(place(i, group), here) * {left};
+    }}
+    sums[thread] = sum;
+    workgroupBarrier();
+    for (var half = {first}u; half > 0u; half /= 2u) {{
+        if (thread < half) {{ sums[thread] += sums[thread + half]; }}
+        workgroupBarrier();
+    }}
+    if (thread == 0u) {{
+        let total = sums[0];
+        c[at] = {result};
+    }}
+}}
+",
+            declarations = self.declarations(storage_type(self.dtype), &params),
+            windows = self.window_functions(&places),
+            lefts = self.left_functions(),
+            matrix = rows * columns,
+            left = widen(self.dtype, "b[row + left_depth(i)]"),
+            first = REDUCERS / 2,
+            result = narrow(self.dtype, "total"),
+        );
+        self.program(self.call.op.name(), source, params, groups_for(numel, 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::StructuredOp;
+    use crate::op::conv::{Conv, spatial};
+    use crate::op::testing::{call, validate};
+
+    /// The programs of all directions for x, w and y of these shapes, checked by naga.
+    fn check(
+        dtype: DType,
+        x: &[usize],
+        w: &[usize],
+        y: &[usize],
+        stride: usize,
+        groups: usize,
+    ) -> [Vec<Program>; 3] {
+        let three = |number: usize, neutral: usize| {
+            std::array::from_fn(|d| if d < 5 - x.len() { neutral } else { number })
+        };
+        let cases =
+            [(Direction::Forward, x, w, y), (Direction::Input, y, w, x), (Direction::Weight, x, y, w)];
+        cases.map(|(direction, a, b, result)| {
+            let op = Conv {
+                direction,
+                stride: three(stride, 1),
+                padding: three(1, 0),
+                dilation: three(1, 1),
+                groups,
+                result: spatial(result),
+            };
+            validate(&call(StructuredOp::Conv(op), &[(a, dtype), (b, dtype)], &[(result, dtype)]))
+        })
+    }
+
+    #[test]
+    fn shaders_are_valid() {
+        for dtype in [DType::F16, DType::F32] {
+            check(dtype, &[2, 3, 9], &[8, 3, 3], &[2, 8, 9], 1, 1);
+            check(dtype, &[2, 3, 9, 9], &[8, 3, 3, 3], &[2, 8, 5, 5], 2, 1);
+            check(dtype, &[2, 6, 9, 9], &[6, 1, 3, 3], &[2, 6, 9, 9], 1, 6);
+            check(dtype, &[2, 6, 5, 5, 5], &[12, 3, 3, 3, 3], &[2, 12, 5, 5, 5], 1, 2);
+        }
+    }
+
+    #[test]
+    fn large_products_take_large_tiles_and_few_results_are_cut_in_parts() {
+        let shapes = (&[64, 128, 56, 56], &[128, 128, 3, 3]);
+        let [forward, input, weight] = check(DType::F32, shapes.0, shapes.1, &[64, 128, 56, 56], 1, 1);
+        assert!(forward[0].source.contains("sum13") && input[0].source.contains("sum13"));
+        assert_eq!((forward.len(), input.len(), weight.len()), (1, 1, 2));
+        // 200,704 positions: more than one workgroup may go through.
+        assert!(weight[0].params.len() >= 4 && weight[0].scratch[0] > 0);
+        let batches = [16, 32].map(|images| {
+            let [forward, ..] =
+                check(DType::F32, &[images, 32, 13, 13], &[64, 32, 3, 3], &[images, 64, 13, 13], 1, 1);
+            forward[0].source.clone()
+        });
+        assert_eq!(batches[0], batches[1], "the number of images is no part of the shader");
+    }
+}

@@ -1,0 +1,226 @@
+//! Pooling on the GPU: a thread per result. Sizes are written into the shader, but for the number of channels.
+
+use super::{Divisor, Pool, PoolKind, Window};
+use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
+use crate::dtype::DType;
+use crate::op::structured::{Bound, Program, Structured};
+use crate::plan::kernel::StructuredCall;
+
+pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
+    let dtype = call.outputs[0].1.dtype;
+    let mut params = Params::default();
+    let numel = params.size(call.outputs[0].1.numel());
+    let (declarations, bindings) = bindings(op.kind);
+    let stored = storage_type(dtype);
+    let body = match op.kind {
+        PoolKind::Max | PoolKind::Mean(_) => op.over_window(dtype),
+        PoolKind::MaxBackward | PoolKind::MeanBackward(_) => op.over_windows_of_element(dtype),
+    };
+    let source = format!(
+        "{enable}{declarations}@group(0) @binding({last}) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let at = (group.x + group.y * groups.x) * 64u + thread;
+    if (at >= {numel}) {{ return; }}
+{body}}}
+",
+        enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
+        declarations = declarations.replace("STORED", stored),
+        last = bindings.len(),
+        vectors = params.vectors(),
+    );
+    Program {
+        label: op.name(),
+        source,
+        entry: "main".into(),
+        bindings,
+        params: params.list,
+        groups: groups_for(call.outputs[0].1.numel(), 64),
+        scratch: Vec::new(),
+        trusted: true,
+        checks: None,
+    }
+}
+
+fn bindings(kind: PoolKind) -> (&'static str, Vec<Bound>) {
+    match kind {
+        PoolKind::Max => (
+            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
+@group(0) @binding(1) var<storage, read_write> y: array<STORED>;
+@group(0) @binding(2) var<storage, read_write> places: array<i32>;
+",
+            vec![Bound::Input(0), Bound::Output(0), Bound::Output(1)],
+        ),
+        PoolKind::MaxBackward => (
+            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
+@group(0) @binding(1) var<storage, read> places: array<i32>;
+@group(0) @binding(2) var<storage, read_write> y: array<STORED>;
+",
+            vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+        ),
+        PoolKind::Mean(_) | PoolKind::MeanBackward(_) => (
+            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
+@group(0) @binding(1) var<storage, read_write> y: array<STORED>;
+",
+            vec![Bound::Input(0), Bound::Output(0)],
+        ),
+    }
+}
+
+/// WGSL of ⌊i·a / b⌋ and ⌈i·a / b⌉, without leaving 32 bits where sizes are below 65,536.
+fn floor_of(i: &str, a: usize, b: usize) -> String {
+    format!("({i} * {}u + {i} * {}u / {b}u)", a / b, a % b)
+}
+
+fn ceil_of(i: &str, a: usize, b: usize) -> String {
+    format!("({i} * {}u + ({i} * {}u + {}u) / {b}u)", a / b, a % b, b - 1)
+}
+
+impl Pool {
+    /// The dimensions that are more than formal.
+    fn dims(&self) -> Vec<usize> {
+        let formal =
+            |d: usize| self.windows[d] == Window::FORMAL && self.input[d] == 1 && self.output[d] == 1;
+        (0..3).filter(|&d| d == 2 || !formal(d)).collect()
+    }
+
+    /// WGSL that takes `at` apart into a channel and coordinates `c0`, `c1`, ….
+    fn unravel(&self, sizes: [usize; 3]) -> String {
+        let mut code = format!("    let channel = at / {}u;\n", sizes.iter().product::<usize>());
+        let mut inner = 1;
+        for d in self.dims().into_iter().rev() {
+            code += &format!("    let c{d} = at / {inner}u % {}u;\n", sizes[d]);
+            inner *= sizes[d];
+        }
+        code
+    }
+
+    /// The place of coordinates in a channel.
+    fn place(&self, sizes: [usize; 3], coordinate: &str) -> String {
+        let mut dims = self.dims().into_iter().map(|d| (sizes[d], format!("{coordinate}{d}")));
+        let first = dims.next().map_or(String::from("0u"), |(_, coordinate)| coordinate);
+        dims.fold(first, |outer, (size, coordinate)| format!("({outer} * {size}u + {coordinate})"))
+    }
+
+    /// WGSL of what the sum of the window with these coordinates is divided by.
+    fn divisor_of(&self, coordinate: &str) -> String {
+        let (PoolKind::Mean(divisor) | PoolKind::MeanBackward(divisor)) = self.kind else {
+            unreachable!("maxima are not divided")
+        };
+        if let Divisor::Given(divisor) = divisor {
+            return format!("{divisor}.0");
+        }
+        let share = |d: usize| {
+            let (o, input, output) = (format!("{coordinate}{d}"), self.input[d], self.output[d]);
+            match self.windows[d] {
+                Window::Adaptive => {
+                    let next = format!("({o} + 1u)");
+                    format!("({} - {})", ceil_of(&next, input, output), floor_of(&o, input, output))
+                }
+                Window::Sliding { kernel, stride, padding, .. } if divisor == Divisor::WithPadding => {
+                    format!("(min({o} * {stride}u + {kernel}u, {}u) - {o} * {stride}u)", input + 2 * padding)
+                }
+                Window::Sliding { kernel, stride, padding, .. } => format!(
+                    "(min({o} * {stride}u + {kernel}u, {}u) - max({o} * {stride}u, {padding}u))",
+                    input + padding
+                ),
+            }
+        };
+        format!("f32({})", self.dims().into_iter().map(share).collect::<Vec<_>>().join(" * "))
+    }
+
+    /// A window's maximum or mean.
+    fn over_window(&self, dtype: DType) -> String {
+        let mut code = self.unravel(self.output);
+        let mut close = String::new();
+        let is_max = self.kind == PoolKind::Max;
+        code += match is_max {
+            true => "    var best = 0.0;\n    var found = -1;\n",
+            false => "    var sum = 0.0;\n",
+        };
+        code += &format!("    let base = channel * {}u;\n", self.input_plane());
+        for d in self.dims() {
+            let (o, input, output) = (format!("c{d}"), self.input[d], self.output[d]);
+            match self.windows[d] {
+                Window::Adaptive => {
+                    let end = ceil_of(&format!("({o} + 1u)"), input, output);
+                    let start = floor_of(&o, input, output);
+                    code += &format!("    for (var i{d} = {start}; i{d} < {end}; i{d}++) {{\n");
+                    close += "    }\n";
+                }
+                Window::Sliding { kernel, stride, padding, dilation } => {
+                    code += &format!(
+                        "    for (var k{d} = 0u; k{d} < {kernel}u; k{d}++) {{
+    let i{d} = {o} * {stride}u + k{d} * {dilation}u - {padding}u;
+    if (i{d} < {input}u) {{\n"
+                    );
+                    close += "    }}\n";
+                }
+            }
+        }
+        code += &format!(
+            "    let place = {};\n    let value = {};\n",
+            self.place(self.input, "i"),
+            widen(dtype, "x[base + place]")
+        );
+        let nan = "((bitcast<u32>(value) & 0x7fffffffu) > 0x7f800000u)";
+        code += &match is_max {
+            true => format!(
+                "    if (found < 0 || value > best || {nan}) {{ best = value; found = i32(place); }}\n{close}    \
+                 y[at] = {};\n    places[at] = found;\n",
+                narrow(dtype, "best")
+            ),
+            false => {
+                let divisor = self.divisor_of("c");
+                let mean = narrow(dtype, &format!("(sum / {divisor})"));
+                format!("    sum += value;\n{close}    y[at] = {mean};\n")
+            }
+        };
+        code
+    }
+
+    /// An element's gradient: the sum over the windows that contain it.
+    fn over_windows_of_element(&self, dtype: DType) -> String {
+        let mut code = self.unravel(self.input);
+        let mut close = String::new();
+        code += &format!("    var sum = 0.0;\n    let base = channel * {}u;\n", self.output_plane());
+        for d in self.dims() {
+            let (i, input, output) = (format!("c{d}"), self.input[d], self.output[d]);
+            match self.windows[d] {
+                Window::Adaptive => {
+                    let first = floor_of(&i, output, input);
+                    let past = ceil_of(&format!("({i} + 1u)"), output, input);
+                    code += &format!("    for (var o{d} = {first}; o{d} < {past}; o{d}++) {{\n");
+                    close += "    }\n";
+                }
+                Window::Sliding { kernel, stride, padding, dilation } => {
+                    let span = (kernel - 1) * dilation + 1;
+                    code += &format!(
+                        "    let t{d} = {i} + {padding}u;
+    var first{d} = 0u;
+    if (t{d} >= {span}u) {{ first{d} = (t{d} - {span}u) / {stride}u + 1u; }}
+    let past{d} = min(t{d} / {stride}u + 1u, {output}u);
+    for (var o{d} = first{d}; o{d} < past{d}; o{d}++) {{\n"
+                    );
+                    close += "    }\n";
+                    if dilation > 1 {
+                        code += &format!("    if ((t{d} - o{d} * {stride}u) % {dilation}u == 0u) {{\n");
+                        close += "    }\n";
+                    }
+                }
+            }
+        }
+        code += &format!("    let window = base + {};\n", self.place(self.output, "o"));
+        let value = widen(dtype, "x[window]");
+        code += &match self.kind {
+            PoolKind::MaxBackward => {
+                let own = self.place(self.input, "c");
+                format!("    if (places[window] == i32({own})) {{ sum += {value}; }}\n")
+            }
+            _ => format!("    sum += {value} / {};\n", self.divisor_of("o")),
+        };
+        code + &format!("{close}    y[at] = {};\n", narrow(dtype, "sum"))
+    }
+}
