@@ -3,7 +3,7 @@
 mod containers;
 mod forward;
 pub mod functional;
-mod init;
+pub mod init;
 mod layers;
 pub mod loss;
 mod mode;
