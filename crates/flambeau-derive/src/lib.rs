@@ -31,7 +31,8 @@ fn expand(input: DeriveInput) -> Result<TokenStream> {
         }
     });
     let ident = &input.ident;
-    let name = attributes.type_name.map_or_else(|| ident.to_string().to_token_stream(), Expr::into_token_stream);
+    let name =
+        attributes.type_name.map_or_else(|| ident.to_string().to_token_stream(), Expr::into_token_stream);
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(syn::parse_quote!(::flambeau::nn::Module));

@@ -136,8 +136,7 @@ pub fn normal<'g>(
     std: f64,
     generator: impl Into<Option<&'g Generator>>,
 ) -> Result<()> {
-    let unit =
-        Tensor::try_randn(parameter.shape(), &generator_or_default(generator), options(parameter))?;
+    let unit = Tensor::try_randn(parameter.shape(), &generator_or_default(generator), options(parameter))?;
     parameter.try_set(&unit.try_mul(std)?.try_add(mean)?)
 }
 
@@ -166,8 +165,13 @@ pub fn trunc_normal<'g>(
     let probability = |x: f64| 0.5 + 0.5 * libm::erf((x - mean) / std / SQRT_2);
     let device = parameter.device();
     let generator = generator_or_default(generator);
-    let probabilities =
-        uniform_values(parameter.shape(), probability(low), probability(high), &generator, &(&device).into())?;
+    let probabilities = uniform_values(
+        parameter.shape(),
+        probability(low),
+        probability(high),
+        &generator,
+        &(&device).into(),
+    )?;
     // A normal number is the inverse distribution function at a probability, which `NORMAL` takes as the upper 23 of
     // 32 bits.
     const STEPS: i64 = 1 << 23;
@@ -251,12 +255,14 @@ pub fn dirac(parameter: &Parameter, groups: usize) -> Result<()> {
     let shape = parameter.shape();
     let fits = (3..=5).contains(&shape.rank()) && groups > 0 && shape[0].is_multiple_of(groups);
     if !fits {
-        let message =
-            format!("a kernel of shape {shape} must have three to five dimensions, and {groups} groups of outputs");
+        let message = format!(
+            "a kernel of shape {shape} must have three to five dimensions, and {groups} groups of outputs"
+        );
         return Err(Error::shape("dirac", message));
     }
     let options = options(parameter);
-    let mut kernel = Tensor::try_eye_rectangular(shape[0] / groups, shape[1], &options)?.try_tile([groups, 1])?;
+    let mut kernel =
+        Tensor::try_eye_rectangular(shape[0] / groups, shape[1], &options)?.try_tile([groups, 1])?;
     for (dim, &size) in shape.iter().enumerate().skip(2) {
         kernel = kernel.try_unsqueeze(-1)?.embed(dim, size, (size / 2) as i64, 1)?;
     }
@@ -418,7 +424,8 @@ pub fn sparse<'g>(
     let generator = generator_or_default(generator);
     let options = options(parameter);
     let zeros = (sparsity * shape[0] as f64).ceil();
-    let places = Tensor::try_rand(shape, &generator, &options)?.try_argsort(0, false)?.try_argsort(0, false)?;
+    let places =
+        Tensor::try_rand(shape, &generator, &options)?.try_argsort(0, false)?.try_argsort(0, false)?;
     let values = Tensor::try_randn(shape, &generator, &options)?.try_mul(std)?;
     parameter.try_set(&values.try_masked_fill(&places.try_lt(zeros)?, 0.0)?)
 }
@@ -441,11 +448,6 @@ pub(crate) fn uniform_parameter(
 ) -> Result<Parameter> {
     let values = uniform_values(&shape.into(), -bound, bound, &Generator::default_generator(), options)?;
     Parameter::try_new(&values)
-}
-
-/// A parameter of numbers from N(0, 1), drawn from the default generator.
-pub(crate) fn normal_parameter(shape: impl Into<Shape>, options: &TensorOptions) -> Result<Parameter> {
-    Parameter::try_new(&Tensor::try_randn(shape, &Generator::default_generator(), options)?)
 }
 
 /// A parameter filled with one number.
