@@ -5,7 +5,9 @@ use super::text::{flag, float, optional_float};
 use crate::autograd::no_grad;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::nn::functional::BatchNormed;
 use crate::nn::{Buffer, Forward, Mode, Module, Parameter, Part, init};
+use crate::op::elementwise::Operand;
 use crate::shape::Dims;
 use crate::tensor::{Tensor, TensorOptions};
 
@@ -16,7 +18,7 @@ pub struct RunningStatistics {
     pub running_mean: Buffer,
     /// The variances, of shape (C); first 1.
     pub running_var: Buffer,
-    /// The number of batches (I32).
+    /// The number of batches (I32), counted by batch norm.
     pub num_batches_tracked: Buffer,
 }
 
@@ -37,21 +39,21 @@ impl RunningStatistics {
         })
     }
 
-    /// Takes a batch's statistics in: a share of them, or as much as makes the mean over all batches.
+    /// Counts a batch; the share that makes running statistics the mean over all batches.
     #[track_caller]
-    fn update(&self, mean: &Tensor, var: &Tensor, momentum: Option<f64>) -> Result<()> {
+    fn count(&self, dtype: DType) -> Result<Tensor> {
         let count = self.num_batches_tracked.get().try_add(1)?;
-        let share =
-            momentum.is_none().then(|| count.try_to_dtype(mean.dtype())?.try_reciprocal()).transpose()?;
+        self.num_batches_tracked.try_set(&count)?;
+        count.try_to_dtype(dtype)?.try_reciprocal()
+    }
+
+    /// Takes in a share of a batch's statistics.
+    #[track_caller]
+    fn blend(&self, mean: &Tensor, var: &Tensor, share: &Operand) -> Result<()> {
         for (buffer, batch) in [(&self.running_mean, mean), (&self.running_var, var)] {
-            let value = buffer.get();
-            let updated = match (&share, momentum) {
-                (Some(share), _) => value.try_lerp(batch, share)?,
-                (None, momentum) => value.try_lerp(batch, momentum.unwrap_or_default())?,
-            };
-            buffer.try_set(&updated)?;
+            buffer.try_set(&buffer.get().try_lerp(batch, share.clone())?)?;
         }
-        self.num_batches_tracked.try_set(&count)
+        Ok(())
     }
 }
 
@@ -163,6 +165,13 @@ impl<const N: usize> BatchNorm<N> {
         }
     }
 
+    #[track_caller]
+    fn update(&self, running: &RunningStatistics, normed: &BatchNormed) -> Result<()> {
+        let equal_share = running.count(normed.mean.dtype())?;
+        let share = self.options.momentum.map_or_else(|| (&equal_share).into(), Operand::from);
+        running.blend(&normed.mean, &normed.unbiased_var, &share)
+    }
+
     fn describe(&self) -> String {
         let BatchNormOptions { eps, momentum, affine, track_running_stats } = self.options;
         format!(
@@ -193,8 +202,7 @@ impl<const N: usize> Forward for BatchNorm<N> {
             running => {
                 let normed = input.try_batch_norm_training(weight, bias, eps)?;
                 if let Some(running) = running {
-                    let momentum = self.options.momentum;
-                    no_grad(|| running.update(&normed.mean, &normed.unbiased_var, momentum))?;
+                    no_grad(|| self.update(running, &normed))?;
                 }
                 Ok(normed.output)
             }
@@ -303,7 +311,7 @@ impl<const N: usize> InstanceNorm<N> {
     fn update(&self, running: &RunningStatistics, input: &Tensor) -> Result<()> {
         let spatial = Dims::Some((2..input.rank() as isize).collect());
         let (var, mean) = input.detach().try_var_mean(spatial, 1.0)?;
-        running.update(&mean.try_mean(0)?, &var.try_mean(0)?, Some(self.options.momentum))
+        running.blend(&mean.try_mean(0)?, &var.try_mean(0)?, &self.options.momentum.into())
     }
 }
 
