@@ -7,6 +7,7 @@
 mod common;
 mod deep_graph;
 mod engine;
+mod layers;
 mod nn_plans;
 mod tensor_plans;
 

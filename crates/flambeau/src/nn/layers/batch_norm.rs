@@ -39,12 +39,12 @@ impl RunningStatistics {
         })
     }
 
-    /// Counts a batch; the share that makes running statistics the mean over all batches.
+    /// Counts a batch: how many there are with it.
     #[track_caller]
-    fn count(&self, dtype: DType) -> Result<Tensor> {
+    fn count(&self) -> Result<Tensor> {
         let count = self.num_batches_tracked.get().try_add(1)?;
         self.num_batches_tracked.try_set(&count)?;
-        count.try_to_dtype(dtype)?.try_reciprocal()
+        Ok(count)
     }
 
     /// Takes in a share of a batch's statistics.
@@ -78,7 +78,7 @@ impl Default for BatchNormOptions {
 
 /// Batch norm over N spatial dimensions: [`BatchNorm1d`], [`BatchNorm2d`] or [`BatchNorm3d`].
 #[derive(Module, Debug)]
-#[module(describe = BatchNorm::describe, type_name = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"][N - 1])]
+#[module(describe = BatchNorm::describe, type_name = Self::NAME)]
 pub struct BatchNorm<const N: usize> {
     /// A factor for each channel; first 1.
     pub weight: Option<Parameter>,
@@ -139,20 +139,25 @@ fn affine_parameters(features: usize, affine: bool, options: &TensorOptions) -> 
 }
 
 /// Refuses an input of another rank or another number of channels.
-fn check_input(op: &str, input: &Tensor, ranks: [usize; 2], features: usize, channel: usize) -> Result<()> {
+fn check_input(
+    op: &'static str,
+    input: &Tensor,
+    ranks: [usize; 2],
+    features: usize,
+    channel: usize,
+) -> Result<()> {
     if !ranks.contains(&input.rank()) || input.shape()[channel] != features {
         let [a, b] = ranks;
         let ranks = if a == b { a.to_string() } else { format!("{a} or {b}") };
-        let message = format!(
-            "{op} takes {ranks} dimensions and {features} channels, the input has shape {}",
-            input.shape()
-        );
-        return Err(Error::shape("normalization", message));
+        let message = format!("input {} must have {ranks} dimensions and {features} channels", input.shape());
+        return Err(Error::shape(op, message));
     }
     Ok(())
 }
 
 impl<const N: usize> BatchNorm<N> {
+    const NAME: &'static str = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"][N - 1];
+
     constructors! {
         (features: usize; layer: BatchNormOptions; options)
         {
@@ -167,8 +172,11 @@ impl<const N: usize> BatchNorm<N> {
 
     #[track_caller]
     fn update(&self, running: &RunningStatistics, normed: &BatchNormed) -> Result<()> {
-        let equal_share = running.count(normed.mean.dtype())?;
-        let share = self.options.momentum.map_or_else(|| (&equal_share).into(), Operand::from);
+        let count = running.count()?;
+        let share = match self.options.momentum {
+            Some(momentum) => Operand::from(momentum),
+            None => Operand::from(count.try_to_dtype(normed.mean.dtype())?.try_reciprocal()?),
+        };
         running.blend(&normed.mean, &normed.unbiased_var, &share)
     }
 
@@ -189,7 +197,7 @@ impl<const N: usize> Forward for BatchNorm<N> {
     #[track_caller]
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
         let ranks = if N == 1 { [2, 3] } else { [N + 2, N + 2] };
-        check_input(self.type_name().unwrap_or_default(), input, ranks, self.features, 1)?;
+        check_input(Self::NAME, input, ranks, self.features, 1)?;
         let (weight, bias) =
             (self.weight.as_ref().map(Parameter::get), self.bias.as_ref().map(Parameter::get));
         let (weight, bias, eps) = (weight.as_ref(), bias.as_ref(), self.options.eps);
@@ -231,10 +239,7 @@ impl Default for InstanceNormOptions {
 
 /// Instance norm over N spatial dimensions: [`InstanceNorm1d`], [`InstanceNorm2d`] or [`InstanceNorm3d`].
 #[derive(Module, Debug)]
-#[module(
-    describe = InstanceNorm::describe,
-    type_name = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"][N - 1]
-)]
+#[module(describe = InstanceNorm::describe, type_name = Self::NAME)]
 pub struct InstanceNorm<const N: usize> {
     /// A factor for each channel; first 1.
     pub weight: Option<Parameter>,
@@ -282,6 +287,8 @@ pub type InstanceNorm2d = InstanceNorm<2>;
 pub type InstanceNorm3d = InstanceNorm<3>;
 
 impl<const N: usize> InstanceNorm<N> {
+    const NAME: &'static str = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"][N - 1];
+
     constructors! {
         (features: usize; layer: InstanceNormOptions; options)
         {
@@ -320,7 +327,7 @@ impl<const N: usize> Forward for InstanceNorm<N> {
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
         let single = input.rank() == N + 1;
         let channel = if single { 0 } else { 1 };
-        check_input(self.type_name().unwrap_or_default(), input, [N + 1, N + 2], self.features, channel)?;
+        check_input(Self::NAME, input, [N + 1, N + 2], self.features, channel)?;
         let input = if single { input.try_unsqueeze(0)? } else { input.clone() };
         let (weight, bias) =
             (self.weight.as_ref().map(Parameter::get), self.bias.as_ref().map(Parameter::get));

@@ -2,12 +2,14 @@
 
 mod activation;
 mod batch_norm;
+mod conv;
 mod distance;
 mod dropout;
 mod embedding;
 mod linear;
 mod norm;
 mod padding;
+mod pool;
 mod reshape;
 mod resize;
 mod text;
@@ -21,6 +23,10 @@ pub use batch_norm::{
     BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, BatchNormOptions, InstanceNorm, InstanceNorm1d,
     InstanceNorm2d, InstanceNorm3d, InstanceNormOptions, RunningStatistics,
 };
+pub use conv::{
+    Conv, Conv1d, Conv2d, Conv3d, ConvLayerOptions, ConvTranspose, ConvTranspose1d, ConvTranspose2d,
+    ConvTranspose3d, ConvTransposeLayerOptions, PaddingMode,
+};
 pub use distance::{CosineSimilarity, PairwiseDistance};
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
 pub use embedding::{Embedding, EmbeddingBag, EmbeddingBagLayerOptions, EmbeddingOptions};
@@ -32,6 +38,11 @@ pub use padding::{
     CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d,
     ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d, ReplicationPad3d,
     Sides, ZeroPad1d, ZeroPad2d, ZeroPad3d,
+};
+pub use pool::{
+    AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool,
+    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d,
+    MaxPool, MaxPool1d, MaxPool2d, MaxPool3d, OutputSizes,
 };
 pub use reshape::{Flatten, Identity, Unflatten};
 pub use resize::{PixelShuffle, PixelUnshuffle, Upsample};
