@@ -31,11 +31,16 @@ impl Module for RunningStatistics {
 }
 
 impl RunningStatistics {
+    /// Zeros and ones in the device's memory, not in the graph: the first step then has the plan of all later ones.
     fn new(features: usize, options: &TensorOptions) -> Result<RunningStatistics> {
+        let (device, dtype) = (options.device(), options.dtype_or(DType::F32));
+        let filled = |value: f32| {
+            Tensor::try_from_slice(&vec![value; features], [features], device)?.try_to_dtype(dtype)
+        };
         Ok(RunningStatistics {
-            running_mean: Buffer::new(&Tensor::try_full([features], 0.0, options)?),
-            running_var: Buffer::new(&Tensor::try_full([features], 1.0, options)?),
-            num_batches_tracked: Buffer::new(&Tensor::try_full((), 0, (DType::I32, options.device()))?),
+            running_mean: Buffer::new(&filled(0.0)?),
+            running_var: Buffer::new(&filled(1.0)?),
+            num_batches_tracked: Buffer::new(&Tensor::try_from_slice(&[0], (), device)?),
         })
     }
 
