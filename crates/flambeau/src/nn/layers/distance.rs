@@ -35,7 +35,7 @@ impl CosineSimilarity {
 /// ```
 /// use flambeau::{nn::PairwiseDistance, prelude::*};
 /// let (x, y) = (Tensor::new([[3.0, 0.0]], &Device::cpu()), Tensor::new([[0.0, 4.0]], &Device::cpu()));
-/// assert_eq!(PairwiseDistance::default().forward(&x, &y).to_string(), "tensor([5.0000])");
+/// assert_eq!(PairwiseDistance::default().forward(&x, &y).to_string(), "tensor([5.])");
 /// ```
 #[derive(Module, Debug, Clone, Copy, PartialEq)]
 pub struct PairwiseDistance {
