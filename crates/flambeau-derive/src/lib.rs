@@ -1,15 +1,16 @@
 //! `#[derive(Module)]`: tells flambeau which parts a model has. See `flambeau::nn::Module` for what it gives.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, ExprPath, Field, Fields, LitStr, Result};
+use syn::{Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result};
 
 /// Makes a struct a `flambeau::nn::Module` whose parts are its fields, under their names.
 ///
 /// On a field, `#[module(skip)]` leaves it out, `#[module(name = "…")]` renames it, and `#[module(flatten)]` shows its
 /// parts as if they were the struct's own. On the struct, `#[module(describe = path)]` names a function `&Self ->
-/// String` for what stands between the parentheses in the printed summary.
+/// String` for what stands between the parentheses in the printed summary, and `#[module(type_name = expression)]` gives
+/// the `&str` before them, where that is not the struct's name.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -21,7 +22,8 @@ fn expand(input: DeriveInput) -> Result<TokenStream> {
         return Err(Error::new(input.ident.span(), "derive(Module) takes structs"));
     };
     let visits = visits(&data.fields)?;
-    let describe = describe(&input)?.map(|function| {
+    let attributes = StructAttributes::of(&input)?;
+    let describe = attributes.describe.map(|function| {
         quote! {
             fn describe(&self) -> ::std::string::String {
                 #function(self)
@@ -29,7 +31,8 @@ fn expand(input: DeriveInput) -> Result<TokenStream> {
         }
     });
     let ident = &input.ident;
-    let name = ident.to_string();
+    let name =
+        attributes.type_name.map_or_else(|| ident.to_string().to_token_stream(), Expr::into_token_stream);
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(syn::parse_quote!(::flambeau::nn::Module));
@@ -110,17 +113,27 @@ impl FieldAttributes {
     }
 }
 
-/// The function named by `#[module(describe = path)]`.
-fn describe(input: &DeriveInput) -> Result<Option<ExprPath>> {
-    let mut function = None;
-    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
-        attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("describe") {
-                return Err(meta.error("a struct takes `describe = path`"));
-            }
-            function = Some(meta.value()?.parse()?);
-            Ok(())
-        })?;
+#[derive(Default)]
+struct StructAttributes {
+    describe: Option<ExprPath>,
+    type_name: Option<Expr>,
+}
+
+impl StructAttributes {
+    fn of(input: &DeriveInput) -> Result<StructAttributes> {
+        let mut found = StructAttributes::default();
+        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("describe") {
+                    found.describe = Some(meta.value()?.parse()?);
+                } else if meta.path.is_ident("type_name") {
+                    found.type_name = Some(meta.value()?.parse()?);
+                } else {
+                    return Err(meta.error("a struct takes `describe = path` or `type_name = expression`"));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
-    Ok(function)
 }

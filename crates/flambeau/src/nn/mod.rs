@@ -3,7 +3,7 @@
 mod containers;
 mod forward;
 pub mod functional;
-mod init;
+pub mod init;
 mod layers;
 pub mod loss;
 mod mode;
@@ -15,7 +15,7 @@ pub mod utils;
 pub use containers::{ModuleDict, ModuleList, Sequential};
 pub use flambeau_derive::Module;
 pub use forward::{Forward, ForwardOutput};
-pub use layers::{Linear, LinearOptions};
+pub use layers::*;
 pub use mode::Mode;
 pub use module::{Module, Part};
 pub use parameter::{Buffer, Parameter};

@@ -114,7 +114,7 @@ impl<const N: usize> ConvOptions<N> {
     }
 
     /// Zeros before and after each dimension, for a kernel of these sizes.
-    fn sides(&self, op: &'static str, kernel: &[usize]) -> Result<[(usize, usize); N]> {
+    pub(crate) fn sides(&self, op: &'static str, kernel: &[usize]) -> Result<[(usize, usize); N]> {
         match self.padding {
             Padding::Valid => Ok([(0, 0); N]),
             Padding::Explicit(sides) => Ok(sides),
@@ -265,7 +265,7 @@ impl Operands {
 
 impl Tensor {
     #[track_caller]
-    fn convolved<const N: usize>(
+    pub(crate) fn convolved<const N: usize>(
         &self,
         op: &'static str,
         weight: &Tensor,
@@ -310,7 +310,7 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn convolved_back<const N: usize>(
+    pub(crate) fn convolved_back<const N: usize>(
         &self,
         op: &'static str,
         weight: &Tensor,

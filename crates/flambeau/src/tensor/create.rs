@@ -22,7 +22,7 @@ impl TensorOptions {
     }
 
     /// The dtype asked for, or this one.
-    pub(super) fn dtype_or(&self, default: DType) -> DType {
+    pub(crate) fn dtype_or(&self, default: DType) -> DType {
         self.dtype.unwrap_or(default)
     }
 }

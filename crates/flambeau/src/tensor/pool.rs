@@ -227,7 +227,7 @@ fn adaptive_pool<const N: usize>(
 
 impl Tensor {
     #[track_caller]
-    fn max_pooled<const N: usize>(
+    pub(crate) fn max_pooled<const N: usize>(
         &self,
         op: &'static str,
         kernel: Spatial<N>,
@@ -246,7 +246,7 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn avg_pooled<const N: usize>(
+    pub(crate) fn avg_pooled<const N: usize>(
         &self,
         op: &'static str,
         kernel: Spatial<N>,
@@ -268,7 +268,11 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn adaptive_avg_pooled<const N: usize>(&self, op: &'static str, output: Spatial<N>) -> Result<Tensor> {
+    pub(crate) fn adaptive_avg_pooled<const N: usize>(
+        &self,
+        op: &'static str,
+        output: Spatial<N>,
+    ) -> Result<Tensor> {
         let kind = PoolKind::Mean(Divisor::Present);
         let pool = adaptive_pool(op, self, kind, output.0)?;
         if output.0 == [1; N] {
@@ -279,7 +283,7 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn adaptive_max_pooled<const N: usize>(
+    pub(crate) fn adaptive_max_pooled<const N: usize>(
         &self,
         op: &'static str,
         output: Spatial<N>,

@@ -8,6 +8,7 @@ mod common;
 mod data;
 mod deep_graph;
 mod engine;
+mod layers;
 mod nn_plans;
 mod tensor_plans;
 

@@ -1,10 +1,12 @@
-//! Fully connected layers.
+//! Fully connected layers: of one input, and of the products of two.
 
-use crate::error::{Error, Result, expect};
+use super::text::flag;
+use super::{constructors, forward_of_two};
+use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
-use crate::tensor::{Tensor, TensorOptions};
+use crate::tensor::Tensor;
 
-/// The settings of [`Linear`].
+/// The settings of [`Linear`] and [`Bilinear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinearOptions {
     /// Is a bias added?
@@ -25,7 +27,7 @@ impl Default for LinearOptions {
 /// assert_eq!(layer.forward(&Tensor::ones([5, 3], &Device::cpu())).shape().dims(), [5, 2]);
 /// assert_eq!(layer.summary(), "Linear(in_features=3, out_features=2, bias=True)\n8 parameters");
 /// ```
-#[derive(Module)]
+#[derive(Module, Debug)]
 #[module(describe = Linear::describe)]
 pub struct Linear {
     /// W, of shape (out, in).
@@ -35,40 +37,19 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// With a bias.
-    #[track_caller]
-    pub fn new(inputs: usize, outputs: usize, options: impl Into<TensorOptions>) -> Linear {
-        Linear::with_options(inputs, outputs, LinearOptions::default(), options)
-    }
-
-    /// With all settings.
-    #[track_caller]
-    pub fn with_options(
-        inputs: usize,
-        outputs: usize,
-        layer: LinearOptions,
-        options: impl Into<TensorOptions>,
-    ) -> Linear {
-        expect(Linear::try_with_options(inputs, outputs, layer, options))
-    }
-
-    /// [`with_options`](Linear::with_options), or the error instead of a panic.
-    pub fn try_with_options(
-        inputs: usize,
-        outputs: usize,
-        layer: LinearOptions,
-        options: impl Into<TensorOptions>,
-    ) -> Result<Linear> {
-        let options = options.into();
-        let bound = 1.0 / (inputs.max(1) as f64).sqrt();
-        let weight = init::uniform_parameter([outputs, inputs], bound, &options)?;
-        let bias = layer.bias.then(|| init::uniform_parameter([outputs], bound, &options)).transpose()?;
-        Ok(Linear { weight, bias })
+    constructors! {
+        (inputs: usize, outputs: usize; layer: LinearOptions; options)
+        {
+            let bound = 1.0 / (inputs.max(1) as f64).sqrt();
+            let weight = init::uniform_parameter([outputs, inputs], bound, &options)?;
+            let bias = layer.bias.then(|| init::uniform_parameter([outputs], bound, &options)).transpose()?;
+            Ok(Linear { weight, bias })
+        }
     }
 
     fn describe(&self) -> String {
         let [outputs, inputs] = *self.weight.shape().dims() else { return String::new() };
-        let bias = if self.bias.is_some() { "True" } else { "False" };
+        let bias = flag(self.bias.is_some());
         format!("in_features={inputs}, out_features={outputs}, bias={bias}")
     }
 }
@@ -86,5 +67,50 @@ impl Forward for Linear {
             Some(bias) => product.try_add(bias.get()),
             None => Ok(product),
         }
+    }
+}
+
+/// yₖ = x₁ᵀ Wₖ x₂ + bₖ, from (…, in1) and (…, in2) to (…, out). W (out, in1, in2) and b (out) begin in
+/// U(−1/√in1, 1/√in1).
+///
+/// ```
+/// use flambeau::{nn::Bilinear, prelude::*};
+/// let device = Device::cpu();
+/// let layer = Bilinear::new(3, 4, 2, &device);
+/// let y = layer.forward(&Tensor::ones([5, 3], &device), &Tensor::ones([5, 4], &device));
+/// assert_eq!(y.shape().dims(), [5, 2]);
+/// ```
+#[derive(Module, Debug)]
+#[module(describe = Bilinear::describe)]
+pub struct Bilinear {
+    /// W, of shape (out, in1, in2).
+    pub weight: Parameter,
+    /// b, of shape (out).
+    pub bias: Option<Parameter>,
+}
+
+impl Bilinear {
+    constructors! {
+        (first_inputs: usize, second_inputs: usize, outputs: usize; layer: LinearOptions; options)
+        {
+            let bound = 1.0 / (first_inputs.max(1) as f64).sqrt();
+            let weight = init::uniform_parameter([outputs, first_inputs, second_inputs], bound, &options)?;
+            let bias = layer.bias.then(|| init::uniform_parameter([outputs], bound, &options)).transpose()?;
+            Ok(Bilinear { weight, bias })
+        }
+    }
+
+    forward_of_two! {
+        (self, first, second)
+        {
+            let bias = self.bias.as_ref().map(Parameter::get);
+            first.try_bilinear(second, &self.weight.get(), bias.as_ref())
+        }
+    }
+
+    fn describe(&self) -> String {
+        let [outputs, first, second] = *self.weight.shape().dims() else { return String::new() };
+        let bias = flag(self.bias.is_some());
+        format!("in1_features={first}, in2_features={second}, out_features={outputs}, bias={bias}")
     }
 }
