@@ -135,6 +135,11 @@ impl Device {
         self.run(wanted, &[]).map(|_| ())
     }
 
+    /// Evaluates values that are as good as what they are made of: later updates of them survive a fault.
+    pub(crate) fn evaluate_guarded(&self, values: &[Value]) -> Result<()> {
+        self.run(&[], values).map(|_| ())
+    }
+
     /// Evaluates these values and every unevaluated tensor of this thread that somebody holds, in one plan: what an optimizer's
     /// step does, so that nothing chains from batch to batch. Returns the run's number.
     pub(crate) fn evaluate_with_held(&self, updates: &[Value]) -> Result<u64> {

@@ -112,7 +112,7 @@ impl Slots {
         let slot = |parameter: Parameter| Slot { steps: 0, given: parameter.value(), parameter };
         let added: Vec<Slot> = distinct.into_iter().map(slot).collect();
         let chunks = self.arrange(group, first, &added, states)?;
-        self.device.evaluate(&chunks.iter().flat_map(Chunk::tensors).collect::<Vec<_>>())?;
+        self.device.evaluate_guarded(&chunks.iter().flat_map(Chunk::tensors).collect::<Vec<_>>())?;
         self.slots.extend(added);
         self.chunks.extend(chunks);
         self.hand_out()
@@ -316,7 +316,7 @@ impl Slots {
             loaded.push((0..count).map(state).collect::<Result<Vec<Tensor>>>()?);
         }
         let values = loaded.iter().flatten().map(|state| state.value().clone());
-        self.device.evaluate(&values.collect::<Vec<_>>())?;
+        self.device.evaluate_guarded(&values.collect::<Vec<_>>())?;
         for (chunk, states) in self.chunks.iter_mut().zip(loaded) {
             chunk.states = states;
         }
