@@ -70,7 +70,7 @@ impl Default for LbfgsOptions {
 ///     loss.backward()?;
 ///     Ok(loss)
 /// }).await?;
-/// assert_eq!(w.value().to_text().await?, "tensor([1., 1.])");
+/// assert!((w.value() - 1.0).abs().max(..).item().await? < 1e-4);
 /// # Ok::<(), Error>(()) }).unwrap();
 /// ```
 #[derive(Debug)]

@@ -42,7 +42,7 @@ impl Default for NAdamOptions {
 /// let mut optimizer = NAdam::new([w.clone()], 0.5);
 /// (w.get() * w.get()).sum(..).backward()?;
 /// optimizer.step()?;
-/// assert_eq!(w.value().to_string(), "tensor([0.4716, 1.4716])");
+/// assert_eq!(w.value().to_string(), "tensor([0.4718, 1.4718])");
 /// # Ok::<(), Error>(())
 /// ```
 pub type NAdam = FirstOrder<NAdamOptions>;

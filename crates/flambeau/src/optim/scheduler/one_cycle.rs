@@ -19,9 +19,9 @@ pub enum Annealing {
 /// ```
 /// use flambeau::optim::scheduler::{OneCycleLr, Schedule};
 /// let curve = OneCycleLr::new(1.0, 101);
-/// assert_eq!(curve.rate(0.0, 0), 0.04);
+/// assert!((curve.rate(0.0, 0) - 0.04).abs() < 1e-12);
 /// assert!(curve.rate(0.0, 30) > 0.99 && curve.rate(0.0, 100) < 1e-5);
-/// assert_eq!(curve.momentum(0), Some(0.95));
+/// assert!(curve.momentum(0) > curve.momentum(30));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OneCycleLr {
