@@ -68,11 +68,11 @@ impl Ema {
         let Some(first) = parameters.first() else {
             return Err(Error::argument("Ema", "the list of parameters is empty"));
         };
-        let device = first.device().clone();
+        let device = first.device();
         let mut parts: Vec<Part> = Vec::new();
         let mut lists: Vec<(DType, usize, Vec<usize>)> = Vec::new();
         for (index, parameter) in parameters.iter().enumerate() {
-            if *parameter.device() != device {
+            if parameter.device() != device {
                 let (left, right) = (format!("{device:?}"), format!("{:?}", parameter.device()));
                 return Err(Error::DeviceMismatch { op: "Ema", left, right });
             }

@@ -83,7 +83,7 @@ impl<R: Rule> FirstOrder<R> {
         let Some(first) = groups.iter().find_map(|group| group.parameters.first()) else {
             return Err(Error::argument(R::NAME, "the list of parameters is empty"));
         };
-        let slots = Slots::new(R::NAME, R::ELEMENTWISE, first.device());
+        let slots = Slots::new(R::NAME, R::ELEMENTWISE, &first.device());
         let mut optimizer = FirstOrder { slots, groups: Vec::new() };
         groups.into_iter().try_for_each(|group| optimizer.add_group(group))?;
         Ok(optimizer)
@@ -218,7 +218,7 @@ pub(super) fn find(state: &State, name: &str, parameter: &Parameter) -> Result<T
         let (shape, dtype) = (tensor.shape(), tensor.dtype());
         return Err(Error::State(format!("`{name}` is {dtype} {shape}, which does not fit {parameter:?}")));
     }
-    if tensor.device() != parameter.device() {
+    if *tensor.device() != parameter.device() {
         let (left, right) = (format!("{:?}", tensor.device()), format!("{:?}", parameter.device()));
         return Err(Error::DeviceMismatch { op: "load_state", left, right });
     }

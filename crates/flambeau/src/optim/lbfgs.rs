@@ -66,7 +66,7 @@ impl Default for LbfgsOptions {
 /// let mut lbfgs = Lbfgs::with_options([w.clone()], options);
 /// lbfgs.step(|| {
 ///     w.zero_grad();
-///     let loss = ((w.get() - 1.0).pow(2.0) * Tensor::new([1.0, 10.0], w.device())).sum(..);
+///     let loss = ((w.get() - 1.0).pow(2.0) * Tensor::new([1.0, 10.0], &w.device())).sum(..);
 ///     loss.backward()?;
 ///     Ok(loss)
 /// }).await?;

@@ -80,31 +80,15 @@ impl Slots {
     pub fn add_group(&mut self, group: usize, parameters: Vec<Parameter>, states: &[f64]) -> Result<()> {
         let known: HashSet<u64> = self.slots.iter().map(|slot| slot.parameter.id()).collect();
         let mut seen = HashSet::new();
-<<<<<<< HEAD
-        let distinct = parameters.into_iter().filter(|parameter| seen.insert(parameter.id()));
-        let slot = |parameter: Parameter| {
-            let zeros = || Tensor::zeros(parameter.shape(), (parameter.dtype(), &parameter.device()));
-            Slot { state: (0..states).map(|_| zeros()).collect(), parameter, steps: 0 }
-        };
-        let slots: Vec<Slot> = distinct.map(slot).collect();
-        let Some(first) = slots.first() else {
-            return Err(Error::argument(optimizer, "the list of parameters is empty"));
-        };
-        let device = first.parameter.device();
-        if let Some(other) = slots.iter().find(|slot| slot.parameter.device() != device) {
-            let (left, right) = (format!("{device:?}"), format!("{:?}", other.parameter.device()));
-            return Err(Error::DeviceMismatch { op: optimizer, left, right });
-=======
         let distinct: Vec<Parameter> =
             parameters.into_iter().filter(|parameter| seen.insert(parameter.id())).collect();
         if distinct.is_empty() {
             return Err(Error::argument(self.optimizer, "the list of parameters is empty"));
->>>>>>> 659195f (Optimizers update flat tensors: groups, ten rules, saved state, one update whatever the number of parameters)
         }
         if let Some(shared) = distinct.iter().find(|parameter| known.contains(&parameter.id())) {
             return Err(Error::argument(self.optimizer, format!("{shared:?} is in two groups")));
         }
-        if let Some(other) = distinct.iter().find(|parameter| *parameter.device() != self.device) {
+        if let Some(other) = distinct.iter().find(|parameter| parameter.device() != self.device) {
             let (left, right) = (format!("{:?}", self.device), format!("{:?}", other.device()));
             return Err(Error::DeviceMismatch { op: self.optimizer, left, right });
         }

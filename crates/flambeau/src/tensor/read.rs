@@ -120,7 +120,8 @@ pub async fn read_many(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
 /// # Ok::<(), Error>(()) }).unwrap();
 /// ```
 pub fn read_later(tensors: &[&Tensor]) -> Result<Reading> {
-    let first = tensors.first().ok_or_else(|| Error::argument("read_later", "at least one tensor is needed"))?;
+    let first =
+        tensors.first().ok_or_else(|| Error::argument("read_later", "at least one tensor is needed"))?;
     super::same_device("read_later", tensors)?;
     let values: Vec<_> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
     first.device().begin_read(&values)

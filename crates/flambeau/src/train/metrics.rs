@@ -95,7 +95,7 @@ impl ConfusionMatrix {
             let (labels, predicted) = (one_hot(labels)?, one_hot(&logits.detach().try_argmax(1)?)?);
             self.counts.try_add(&labels.try_t()?.try_matmul(&predicted)?)
         })?;
-        self.counts.try_eval()
+        self.counts.eval()
     }
 
     /// The counts so far.

@@ -52,12 +52,15 @@ impl Running {
                 let zero = |device: &Device| Tensor::zeros([], device);
                 self.sums = new.iter().map(|_| zero(device)).collect();
                 self.bad_step = Some(Tensor::full([], NEVER, device));
-                self.names =
-                    ["loss".to_owned()].into_iter().chain(outcome.metrics.iter().map(|m| m.0.clone())).collect();
+                self.names = ["loss".to_owned()]
+                    .into_iter()
+                    .chain(outcome.metrics.iter().map(|m| m.0.clone()))
+                    .collect();
                 self.counts = vec![0.0; new.len()];
             }
             if new.len() != self.sums.len() {
-                let message = format!("a batch gave {} metrics, those before gave {}", new.len(), self.sums.len());
+                let message =
+                    format!("a batch gave {} metrics, those before gave {}", new.len(), self.sums.len());
                 return Err(Error::argument("Trainer", message));
             }
             for (sum, new) in self.sums.iter_mut().zip(&new) {

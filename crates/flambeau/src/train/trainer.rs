@@ -260,7 +260,8 @@ impl<M: Module> Trainer<M> {
         if let Some(stopping) = &mut self.options.early_stopping {
             let Some(value) = report.get(&stopping.metric) else {
                 let known: Vec<&str> = report.metrics.iter().map(|(name, _)| name.as_str()).collect();
-                let message = format!("there is no metric `{}`; there are {}", stopping.metric, known.join(", "));
+                let message =
+                    format!("there is no metric `{}`; there are {}", stopping.metric, known.join(", "));
                 return Err(Error::argument("EarlyStopping", message));
             };
             stop = stopping.observe(value).then_some(Stop::EarlyStopping);

@@ -43,7 +43,7 @@ impl Problem {
         for (number, parameter) in self.parameters.iter().enumerate() {
             let push = |index: usize| (0.7 * index as f64 + number as f64 + 0.3 * step as f64).cos() as f32;
             let push: Vec<f32> = (0..parameter.numel()).map(push).collect();
-            let push = Tensor::from_vec(push, parameter.shape().clone(), parameter.device());
+            let push = Tensor::from_vec(push, parameter.shape().clone(), &parameter.device());
             parameter.set_grad(Some(&(parameter.value() * 0.1 + push))).unwrap();
         }
     }

@@ -8,9 +8,10 @@ use safetensors::{Dtype, SafeTensors};
 /// PyTorch's inputs and results.
 pub struct Reference {
     file: SafeTensors<'static>,
-    /// How far results may be off, absolutely and relatively.
-    tolerance: f64,
 }
+
+/// How far results may be off, absolutely and relatively.
+const TOLERANCE: f64 = 1e-5;
 
 /// The inputs of a case, on a device.
 pub struct Inputs<'a> {
@@ -50,12 +51,7 @@ fn grads(loss: Tensor, leaves: &[Tensor]) -> Vec<Option<Tensor>> {
 impl Reference {
     pub fn open(bytes: &'static [u8]) -> Reference {
         let file = SafeTensors::deserialize(bytes).expect("the reference file is whole");
-        Reference { file, tolerance: 1e-5 }
-    }
-
-    /// With another tolerance; the caller says why.
-    pub fn within(self, tolerance: f64) -> Reference {
-        Reference { tolerance, ..self }
+        Reference { file }
     }
 
     fn find(&self, name: &str) -> Option<(Vec<usize>, Dtype, Vec<f64>)> {
@@ -120,7 +116,7 @@ impl Reference {
         assert_eq!(got.shape().dims(), shape, "shape of {name}");
         assert_eq!(got.dtype(), dtype_here(dtype), "dtype of {name}");
         println!("{name} on {}", got.device());
-        assert_close(&values(got), &expected, self.tolerance, self.tolerance);
+        assert_close(&values(got), &expected, TOLERANCE, TOLERANCE);
     }
 
     /// Panics if a case of the file is not named in the test's source, which may leave out an ending after `_`.
