@@ -70,3 +70,8 @@ pub fn duration(seconds: f64) -> String {
         _ => format!("{} h {} min", whole / 3600, whole / 60 % 60),
     }
 }
+
+/// How this program was called, for commands to try next.
+pub fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "flambeau".into())
+}

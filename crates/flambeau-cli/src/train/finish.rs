@@ -123,9 +123,10 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
 
 /// What one would do with the model.
 fn next_step(run: &Run, model: &Path) -> Option<String> {
+    let (program, model) = (output::program(), model.display());
     match run.task.source {
-        Source::Images { .. } => Some(format!("flambeau predict {} PICTURE.png", model.display())),
-        Source::Text => Some(format!("flambeau generate --model {} --prompt \"The \"", model.display())),
+        Source::Images { .. } => Some(format!("{program} predict {model} PICTURE.png")),
+        Source::Text => Some(format!("{program} generate --model {model} --prompt \"The \"")),
         Source::Spirals => None,
     }
 }
