@@ -487,6 +487,7 @@ mod tests {
     use crate::op::StructuredOp;
     use crate::op::conv::{Conv, spatial};
     use crate::op::testing::{call, validate};
+    use std::sync::Arc;
 
     /// The programs of all directions for x, w and y of these shapes, checked by naga.
     fn check(
@@ -511,7 +512,7 @@ mod tests {
                 groups,
                 result: spatial(result),
             };
-            validate(&call(StructuredOp::Conv(op), &[(a, dtype), (b, dtype)], &[(result, dtype)]))
+            validate(&call(StructuredOp::Conv(Arc::new(op)), &[(a, dtype), (b, dtype)], &[(result, dtype)]))
         })
     }
 
