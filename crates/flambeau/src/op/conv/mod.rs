@@ -12,6 +12,8 @@
 //! - `wgsl`: the same products without the columns in memory; plain loops where a tile would be mostly empty.
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 mod wgsl;
 
 use super::elementwise::Block;
