@@ -49,6 +49,30 @@ impl Buffer {
         }
     }
 
+    /// The memory of `len` elements that this is the part of from `start` on, if it is one.
+    pub fn whole(&self, dtype: DType, start: usize, len: usize) -> Option<Buffer> {
+        match self {
+            Buffer::Cpu(_) => None,
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(buffer) => {
+                let bytes = wgsl::storage_bytes(dtype);
+                let whole = buffer.whole().filter(|whole| whole.bytes() == len as u64 * bytes)?;
+                (buffer.start() == start as u64 * bytes).then(|| Buffer::Gpu(whole.clone()))
+            }
+        }
+    }
+
+    /// Is it the same memory?
+    pub fn is(&self, other: &Buffer) -> bool {
+        match (self, other) {
+            (Buffer::Cpu(a), Buffer::Cpu(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "gpu")]
+            (Buffer::Gpu(a), Buffer::Gpu(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "gpu")]
+            _ => false,
+        }
+    }
+
     /// The memory, on the GPU backend.
     #[cfg(feature = "gpu")]
     pub fn gpu(&self) -> &Arc<wgpu::runtime::GpuBuffer> {
@@ -70,13 +94,17 @@ pub(crate) struct ReadRequest {
     pub guarded: bool,
 }
 
+/// Waits for bytes from the GPU.
+#[cfg(feature = "gpu")]
+pub(crate) type Arriving = std::pin::Pin<Box<dyn Future<Output = Result<Vec<Vec<u8>>>> + Send>>;
+
 /// Values on their way to the host.
 pub(crate) enum Transfer {
     /// At hand.
     Done(Vec<Vec<u8>>),
     /// Submitted; the future waits.
     #[cfg(feature = "gpu")]
-    UnderWay(std::pin::Pin<Box<dyn Future<Output = Result<Vec<Vec<u8>>>> + Send>>),
+    UnderWay(Arriving),
 }
 
 /// What one run of a plan is given.

@@ -71,9 +71,9 @@ pub(crate) enum StructuredOp {
     /// Flat values at fixed places of a larger one.
     Pack(Pack),
     /// Convolution and its adjoints.
-    Conv(Conv),
+    Conv(Arc<Conv>),
     /// Maxima and means over windows.
-    Pool(Pool),
+    Pool(Arc<Pool>),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -88,8 +88,8 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::ArgSort(op) => op,
             StructuredOp::Scan(op) => op,
             StructuredOp::Pack(op) => op,
-            StructuredOp::Conv(op) => op,
-            StructuredOp::Pool(op) => op,
+            StructuredOp::Conv(op) => &**op,
+            StructuredOp::Pool(op) => &**op,
             StructuredOp::Custom(op) => &**op,
         }
     }

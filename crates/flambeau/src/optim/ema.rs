@@ -141,8 +141,7 @@ impl Ema {
 
     fn windows(&self) -> Vec<Tensor> {
         let windows = |part: &Part| {
-            let windows: Vec<Tensor> = part.layout.windows(&part.average).collect();
-            part.members.iter().copied().zip(windows).collect::<Vec<_>>()
+            part.members.iter().copied().zip(part.layout.windows(&part.average)).collect::<Vec<_>>()
         };
         let mut averages: Vec<(usize, Tensor)> = self.parts.iter().flat_map(windows).collect();
         averages.sort_by_key(|(member, _)| *member);

@@ -1,12 +1,11 @@
 //! Several tensors in one: what makes an optimizer's update one kernel, however many parameters it has.
 //!
 //! Each tensor is a window of a flat one. Windows start at multiples of [`ALIGNMENT`] elements, so that each could be
-//! bound as a buffer of its own; what lies between them is zero, and what an update makes of it never shows.
+//! bound as a buffer of its own; what lies between them may be anything, and never shows.
 
 use crate::error::Result;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
-use std::collections::BTreeMap;
 
 /// Elements between possible starts: 256 bytes of 32-bit numbers, WebGPU's alignment of bindings.
 const ALIGNMENT: usize = 64;
@@ -23,11 +22,20 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// One after the other.
+    /// One after the other, each at an aligned start; what lies between them may be anything.
     pub fn flat<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Layout {
+        Layout::aligned(ALIGNMENT, shapes)
+    }
+
+    /// One after the other with nothing between them, for sums over all of them.
+    pub fn dense<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Layout {
+        Layout::aligned(1, shapes)
+    }
+
+    fn aligned<'a>(alignment: usize, shapes: impl IntoIterator<Item = &'a Shape>) -> Layout {
         let (mut windows, mut end) = (Vec::new(), 0_usize);
         for shape in shapes {
-            let start = end.next_multiple_of(ALIGNMENT);
+            let start = end.next_multiple_of(alignment);
             end = start + shape.numel();
             windows.push((start, shape.clone()));
         }
@@ -44,39 +52,31 @@ impl Layout {
         &self.shape
     }
 
-    /// The windows of a tensor that holds them all.
-    pub fn windows(&self, whole: &Tensor) -> impl Iterator<Item = Tensor> {
-        self.windows.iter().map(|(start, shape)| whole.window(*start, shape))
+    /// The windows of a tensor that holds them all. On the GPU they share its memory if it has been evaluated.
+    pub fn windows(&self, whole: &Tensor) -> Vec<Tensor> {
+        let window = |(start, shape): &(usize, Shape)| {
+            let part = whole.evaluated_part(*start, shape).filter(|_| start.is_multiple_of(ALIGNMENT));
+            part.unwrap_or_else(|| whole.narrow(0, *start, shape.numel()).reshape(shape))
+        };
+        match &self.windows[..] {
+            [(_, shape)] if *shape == self.shape => vec![whole.clone()],
+            windows => windows.iter().map(window).collect(),
+        }
     }
 
     /// Puts tensors of the windows' shapes together. Where they are the windows of one tensor already, that one is
     /// it, and nothing is copied.
     pub fn gather(&self, parts: &[Tensor]) -> Result<Tensor> {
-        let [first, ..] = parts else { return Tensor::try_cat(parts, 0) };
-        let whole = first.looks_at().0;
-        let in_place = |(part, (start, _)): (&Tensor, &(usize, Shape))| {
-            let (seen, at) = part.looks_at();
-            seen.is_same(&whole) && at == *start
-        };
-        if *whole.shape() == self.shape && parts.iter().zip(&self.windows).all(in_place) {
-            return Ok(whole);
-        }
-        if let [(_, shape)] = &self.windows[..]
+        if let ([(_, shape)], [only]) = (&self.windows[..], parts)
             && *shape == self.shape
         {
-            return Ok(first.clone());
+            return Ok(only.clone());
         }
-        let (mut pieces, mut end) = (Vec::with_capacity(2 * parts.len()), 0);
-        let mut zeros: BTreeMap<usize, Tensor> = BTreeMap::new();
-        for (part, (start, shape)) in parts.iter().zip(&self.windows) {
-            if end < *start {
-                let gap = zeros.entry(start - end);
-                let zeros = || Tensor::zeros([start - end], (part.dtype(), part.device()));
-                pieces.push(gap.or_insert_with(zeros).clone());
-            }
-            pieces.push(part.try_reshape([shape.numel() as isize])?);
-            end = start + shape.numel();
+        let starts: Vec<usize> = self.windows.iter().map(|(start, _)| *start).collect();
+        let len = self.shape.numel();
+        match Tensor::whole_of(parts, &starts, len) {
+            Some(whole) => Ok(whole),
+            None => Tensor::pack(parts, &starts, len),
         }
-        Tensor::try_cat(&pieces, 0)
     }
 }

@@ -136,7 +136,7 @@ impl Lbfgs {
                 return Err(Error::DeviceMismatch { op: "Lbfgs", left, right });
             }
         }
-        let layout = Layout::flat(parameters.iter().map(Parameter::shape));
+        let layout = Layout::dense(parameters.iter().map(Parameter::shape));
         Ok(Lbfgs { parameters, layout, options, memory: Memory::default() })
     }
 

@@ -212,7 +212,7 @@ impl Slots {
                 by_pace.entry(pace(member)).or_default().push(place);
             }
             let states: Vec<Vec<Tensor>> =
-                chunk.states.iter().map(|state| chunk.layout.windows(state).collect()).collect();
+                chunk.states.iter().map(|state| chunk.layout.windows(state)).collect();
             for places in by_pace.into_values() {
                 let members: Arc<[usize]> = places.iter().map(|&place| chunk.members[place]).collect();
                 let parameters = || members.iter().map(|&member| &self.slots[member].parameter);

@@ -3,12 +3,16 @@
 use super::case::{Case, Input, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::conv::{Conv, Direction};
+use crate::op::pool::{Divisor, Pool, PoolKind, Window};
+use crate::shape::Shape;
 use crate::tensor::{
     AvgPoolOptions, ConvOptions, ConvTransposeOptions, MaxPoolOptions, Padding, Spatial, Tensor,
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    small_convolutions().into_iter().chain(large_convolutions()).chain(transposed()).chain(pools()).collect()
+    let convolutions = small_convolutions().into_iter().chain(large_convolutions()).chain(transposed());
+    convolutions.chain(pools()).chain(adjoints()).collect()
 }
 
 const LONG_SUM: &str = "sums of many products in another order";
@@ -241,4 +245,40 @@ fn pools() -> Vec<Case> {
         Ok(x[0].try_max_pool2d_with_indices(3, &MaxPoolOptions::default().with_padding(1))?.1)
     }));
     cases
+}
+
+/// The ops that come from derivatives, as ops of their own.
+fn adjoints() -> Vec<Case> {
+    let weight = |groups: usize| {
+        let conv = Conv {
+            direction: Direction::Weight,
+            stride: [1, 2, 1],
+            padding: [0, 1, 0],
+            dilation: [1, 1, 2],
+            groups,
+            result: [1; 3],
+        };
+        let inputs = vec![Input::floats([2, 2, 3, 5]), Input::floats([2, 2, 2, 3])];
+        case(format!("conv_weight in {groups} groups"), inputs, move |x| {
+            conv.apply(&x[0], &x[1], &Shape::new(&[2, 2 / groups, 2, 2]))
+        })
+    };
+    let window = Window::Sliding { kernel: 2, stride: 1, padding: 0, dilation: 1 };
+    let pool = move |kind| Pool {
+        kind,
+        windows: [Window::FORMAL, window, window],
+        input: [1, 3, 4],
+        output: [1, 2, 3],
+        rank: 2,
+    };
+    let mean = PoolKind::MeanBackward(Divisor::Present);
+    let places = Input::given([1, 2, 3], DType::I32, &[5.0, 5.0, 3.0, 9.0, 5.0, 11.0]);
+    vec![
+        weight(1),
+        weight(2),
+        case("avg_pool_backward".into(), vec![Input::floats([2, 2, 3])], move |x| pool(mean).apply(mean, x)),
+        case("max_pool_backward".into(), vec![Input::floats([1, 2, 3]), places], move |x| {
+            pool(PoolKind::MaxBackward).apply(PoolKind::MaxBackward, x)
+        }),
+    ]
 }

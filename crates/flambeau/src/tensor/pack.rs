@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use super::node::{Node, State, Storage, Value};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::op::pack::Pack;
 use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::Shape;
@@ -21,17 +21,38 @@ impl Tensor {
         Tensor::from_op(op, &flat, Meta::new([len], tensors[0].dtype()))
     }
 
+    /// The flat tensor of `len` elements whose [`evaluated_part`](Tensor::evaluated_part)s from these starts on these
+    /// tensors are, if they are that.
+    pub(crate) fn whole_of(parts: &[Tensor], starts: &[usize], len: usize) -> Option<Tensor> {
+        let first = parts.first()?;
+        let (dtype, storage) = (first.dtype(), first.value().storage()?);
+        let whole = storage.buffer.whole(dtype, starts[0], len)?;
+        for (part, &start) in parts.iter().zip(starts) {
+            let other = part.value().storage()?.buffer.whole(part.dtype(), start, len)?;
+            if part.dtype() != dtype || !other.is(&whole) {
+                return None;
+            }
+        }
+        let storage = Storage { buffer: whole, run: storage.run, guarded: storage.guarded };
+        Some(Tensor::evaluated(first, storage, [len].into()))
+    }
+
     /// The part of this flat, evaluated tensor that starts at `start`, in that shape, as a value of its own: on the
-    /// GPU it shares the memory. Starts must be multiples of 64.
+    /// GPU it shares the memory. Starts must be multiples of 64. None if the tensor has not been evaluated.
     #[track_caller]
-    pub(crate) fn evaluated_part(&self, start: usize, shape: &Shape) -> Result<Tensor> {
-        let unevaluated = || Error::argument("evaluated_part", "the tensor has not been evaluated");
-        let whole = self.value().storage().ok_or_else(unevaluated)?;
-        let meta = Meta::new(shape, self.dtype());
-        let buffer = whole.buffer.part(self.dtype(), start, meta.numel());
+    pub(crate) fn evaluated_part(&self, start: usize, shape: &Shape) -> Option<Tensor> {
+        let whole = self.value().storage()?;
+        let buffer = whole.buffer.part(self.dtype(), start, shape.numel());
         let storage = Storage { buffer, run: whole.run, guarded: whole.guarded };
+        Some(self.evaluated(storage, shape.clone()))
+    }
+
+    /// A value that is there already, of this tensor's dtype and on its device.
+    #[track_caller]
+    fn evaluated(&self, storage: Storage, shape: Shape) -> Tensor {
+        let meta = Meta::new(shape, self.dtype());
         let state = State::Ready(smallvec![Arc::new(storage)]);
         let node = Node::new(self.device().clone(), smallvec![meta], Location::caller(), state);
-        Ok(Tensor::from_parts(Value { node, output: 0 }, None))
+        Tensor::from_parts(Value { node, output: 0 }, None)
     }
 }

@@ -62,6 +62,10 @@ unsafe impl<T> Send for Shared<T> {}
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
+    fn at(&self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
+    }
+
     /// # Safety
     /// The range must lie inside the memory, and no other thread may touch it meanwhile.
     #[allow(clippy::mut_from_ref)]
@@ -239,7 +243,6 @@ fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
     let size = block_size(positions, depth);
     let (blocks, result) = (positions.div_ceil(size), Shared(y.as_mut_ptr()));
     in_parallel(sizes.images * sizes.groups * blocks, |jobs| {
-        let result = result;
         with_columns(|columns| {
             for job in jobs {
                 let (matrix, start) = (job / blocks, job % blocks * size);
@@ -257,7 +260,7 @@ fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
                 // Safety: every job has its own images, groups and columns of y.
                 unsafe {
                     let shape = (sizes.outputs, block.len(), depth);
-                    product(shape, (result.0.add(y), positions), false, weight, windows, false);
+                    product(shape, (result.at(y), positions), false, weight, windows, false);
                 }
             }
         });
@@ -275,7 +278,6 @@ fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
     let size = block_size(positions, channels * taps);
     let result = Shared(x.as_mut_ptr());
     in_parallel(matrices * parts, |jobs| {
-        let result = result;
         with_columns(|columns| {
             for job in jobs {
                 let (matrix, first) = (job / parts, job % parts * channels);
@@ -320,8 +322,7 @@ fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
     let mut partial = vec![T::zero(); if parts > 1 { (parts - 1) * w.len() } else { 0 }];
     let (first, rest) = (Shared(w.as_mut_ptr()), Shared(partial.as_mut_ptr()));
     let run = |part: usize, group: usize| {
-        let (first, rest) = (first, rest);
-        let total = if part == 0 { first.0 } else { rest.0.wrapping_add((part - 1) * matrix * sizes.groups) };
+        let total = if part == 0 { first.at(0) } else { rest.at((part - 1) * matrix * sizes.groups) };
         let total = total.wrapping_add(group * matrix);
         with_columns(|columns| {
             for job in part * each..((part + 1) * each).min(jobs) {
@@ -357,7 +358,6 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
     let (all, result) = (0..positions, Shared(result.as_mut_ptr()));
     match direction {
         Direction::Forward => in_parallel(images * groups, |jobs| {
-            let result = result;
             for job in jobs {
                 let x = &a[job * plane..][..plane];
                 for o in 0..outputs {
@@ -377,7 +377,6 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
             }
         }),
         Direction::Input => in_parallel(images * groups, |jobs| {
-            let result = result;
             for job in jobs {
                 // Safety: every job has its own channel of x.
                 let x = unsafe { result.slice(job * plane, plane) };
@@ -397,7 +396,6 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
             }
         }),
         Direction::Weight => in_parallel(groups * outputs, |jobs| {
-            let result = result;
             for job in jobs {
                 // Safety: every job has its own kernel.
                 let w = unsafe { result.slice(job * taps, taps) };

@@ -12,6 +12,8 @@
 //! - `wgsl`: the same products without the columns in memory; plain loops where a tile would be mostly empty.
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 mod wgsl;
 
 use super::elementwise::Block;
@@ -24,6 +26,7 @@ use crate::plan::kernel::StructuredCall;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use half::f16;
+use std::sync::Arc;
 
 /// Which of the three tensors is computed from the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,7 +134,7 @@ impl Conv {
     #[track_caller]
     pub fn apply(&self, a: &Tensor, b: &Tensor, shape: &Shape) -> Result<Tensor> {
         let op = Conv { result: spatial(shape), ..self.clone() };
-        let op = Op::Structured(StructuredOp::Conv(op));
+        let op = Op::Structured(StructuredOp::Conv(Arc::new(op)));
         Tensor::from_op(op, &[a.clone(), b.clone()], Meta::new(shape, a.dtype()))
     }
 

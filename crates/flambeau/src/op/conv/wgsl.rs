@@ -269,7 +269,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     /// The parameter that counts images × positions.
     fn places(&self, params: &mut Params) -> String {
         let Product { columns, depth, .. } = self.product();
-        params.size(if self.direction == Direction::Weight { depth } else { columns })
+        params.own(if self.direction == Direction::Weight { depth } else { columns })
     }
 
     fn program(&self, label: &'static str, source: String, params: Params, groups: [u32; 3]) -> Program {
@@ -294,8 +294,8 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         let jobs = row_tiles * column_tiles * groups * parts;
         let mut params = Params::default();
         let places = self.places(&mut params);
-        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.size(size));
-        let numel = params.size(self.call.outputs[0].1.numel());
+        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.own(size));
+        let numel = params.own(self.call.outputs[0].1.numel());
         let rows = product.rows;
         let (columns, depth) = match weight {
             true => (format!("{}u", product.columns), places.clone()),
@@ -405,7 +405,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
         let plane = self.target().1;
         let mut params = Params::default();
         let places = self.places(&mut params);
-        let numel = params.size(self.call.outputs[0].1.numel());
+        let numel = params.own(self.call.outputs[0].1.numel());
         let source = format!(
             "{declarations}{windows}{lefts}
 @compute @workgroup_size(64)
@@ -478,66 +478,5 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
             result = narrow(self.dtype, "total"),
         );
         self.program(self.call.op.name(), source, params, groups_for(numel, 1))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::op::StructuredOp;
-    use crate::op::conv::{Conv, spatial};
-    use crate::op::testing::{call, validate};
-
-    /// The programs of all directions for x, w and y of these shapes, checked by naga.
-    fn check(
-        dtype: DType,
-        x: &[usize],
-        w: &[usize],
-        y: &[usize],
-        stride: usize,
-        groups: usize,
-    ) -> [Vec<Program>; 3] {
-        let three = |number: usize, neutral: usize| {
-            std::array::from_fn(|d| if d < 5 - x.len() { neutral } else { number })
-        };
-        let cases =
-            [(Direction::Forward, x, w, y), (Direction::Input, y, w, x), (Direction::Weight, x, y, w)];
-        cases.map(|(direction, a, b, result)| {
-            let op = Conv {
-                direction,
-                stride: three(stride, 1),
-                padding: three(1, 0),
-                dilation: three(1, 1),
-                groups,
-                result: spatial(result),
-            };
-            validate(&call(StructuredOp::Conv(op), &[(a, dtype), (b, dtype)], &[(result, dtype)]))
-        })
-    }
-
-    #[test]
-    fn shaders_are_valid() {
-        for dtype in [DType::F16, DType::F32] {
-            check(dtype, &[2, 3, 9], &[8, 3, 3], &[2, 8, 9], 1, 1);
-            check(dtype, &[2, 3, 9, 9], &[8, 3, 3, 3], &[2, 8, 5, 5], 2, 1);
-            check(dtype, &[2, 6, 9, 9], &[6, 1, 3, 3], &[2, 6, 9, 9], 1, 6);
-            check(dtype, &[2, 6, 5, 5, 5], &[12, 3, 3, 3, 3], &[2, 12, 5, 5, 5], 1, 2);
-        }
-    }
-
-    #[test]
-    fn large_products_take_large_tiles_and_few_results_are_cut_in_parts() {
-        let shapes = (&[64, 128, 56, 56], &[128, 128, 3, 3]);
-        let [forward, input, weight] = check(DType::F32, shapes.0, shapes.1, &[64, 128, 56, 56], 1, 1);
-        assert!(forward[0].source.contains("sum13") && input[0].source.contains("sum13"));
-        assert_eq!((forward.len(), input.len(), weight.len()), (1, 1, 2));
-        // 200,704 positions: more than one workgroup may go through.
-        assert!(weight[0].params.len() >= 4 && weight[0].scratch[0] > 0);
-        let batches = [16, 32].map(|images| {
-            let [forward, ..] =
-                check(DType::F32, &[images, 32, 13, 13], &[64, 32, 3, 3], &[images, 64, 13, 13], 1, 1);
-            forward[0].source.clone()
-        });
-        assert_eq!(batches[0], batches[1], "the number of images is no part of the shader");
     }
 }

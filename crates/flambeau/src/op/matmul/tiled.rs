@@ -15,8 +15,9 @@
 
 use super::Sizes;
 use super::tiling::Tiling;
-use crate::backend::wgsl::{Params, groups_for, lane_type, narrow, storage_type};
+use crate::backend::wgsl::{Params, lane_type, storage_type};
 use crate::dtype::DType;
+use crate::op::parts::scratch;
 use crate::op::structured::{Bound, Param, Program};
 use crate::plan::access::{Axis, Level};
 use crate::plan::kernel::{Operand, StructuredCall};
@@ -44,7 +45,7 @@ impl Read {
             && level.offset.terms.iter().all(|&(_, coefficient)| whole(coefficient))
             && batches.iter().all(|axis| axis.size == 1 || whole(axis.stride));
         let vectors = |inner: &Axis, outer: &Axis| {
-            aligned && inner.stride == 1 && inner.size % 4 == 0 && (outer.size == 1 || whole(outer.stride))
+            aligned && inner.stride == 1 && inner.size.is_multiple_of(4) && (outer.size == 1 || whole(outer.stride))
         };
         match (along_k.stride, across.stride) {
             _ if vectors(across, along_k) => Read::Across,
@@ -465,48 +466,5 @@ impl Writer {
             declaration: format!("@group(0) @binding(2) var<storage, read_write> c: array<{element}>;\n"),
             function: format!("fn write(job: u32, row: u32, column: u32, result: vec4<f32>) {{\n{body}}}\n"),
         }
-    }
-}
-
-/// The buffer of the parts' results, (parts, B…, M, N), where there is more than one.
-fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
-    if parts > 1 { vec![(parts * call.outputs[0].1.numel() * 4) as u64] } else { Vec::new() }
-}
-
-/// C as the sum of the parts' results, in their order.
-pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize) -> Program {
-    let (_, c) = &call.outputs[0];
-    let mut params = Params::default();
-    let (numel, pparts) = (params.size(c.numel()), params.size(parts));
-    let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
-    let source = format!(
-        "{enable}@group(0) @binding(0) var<storage, read_write> parts: array<{lane}>;
-@group(0) @binding(1) var<storage, read_write> c: array<{stored}>;
-@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (group.x + group.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-    var sum = {lane}(0);
-    for (var part = 0u; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
-    c[at] = {result};
-}}
-",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
-        vectors = params.vectors(),
-        result = narrow(c.dtype, "sum"),
-    );
-    Program {
-        label: "matmul sum",
-        source,
-        entry: "main".into(),
-        bindings: vec![Bound::Scratch(0), Bound::Output(0)],
-        params: params.list,
-        groups: groups_for(c.numel(), 64),
-        scratch: scratch(call, parts),
-        trusted: true,
-        checks: None,
     }
 }

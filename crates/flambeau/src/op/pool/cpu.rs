@@ -1,6 +1,6 @@
 //! Pooling on the CPU: every channel on one core.
 
-use super::{Pool, PoolKind, Span, Window};
+use super::{Pool, PoolKind, Span};
 use std::hint::select_unpredictable;
 
 /// f32 or f64.
@@ -86,98 +86,33 @@ fn each_channel<T: Real>(
     }
 }
 
-/// The maxima of a channel, row by row of the result: one tap of all its windows after the other, from rows sorted
-/// by their remainders of the stride, so that the elements of a tap are neighbours.
+/// The maxima of a channel. Rows of two and three neighbours, the usual windows, are taken without a loop.
 fn max_channel<T: Real>(op: &Pool, spans: &[Vec<Span>; 3], x: &[T], y: &mut [T], found: &mut [i32]) {
-    let [depths, heights, widths] = spans;
-    let (width, row_length) = (op.output[2], op.input[2]);
-    let rows = y.chunks_exact_mut(width).zip(found.chunks_exact_mut(width));
-    let places = depths.iter().flat_map(|depth| heights.iter().map(move |height| (depth, height)));
-    let mut sorted = Vec::new();
-    for ((y, found), (depth, height)) in rows.zip(places) {
-        let first = (depth.start * op.input[1] + height.start) * row_length;
-        y.fill(T::neg_infinity());
-        found.iter_mut().zip(widths).for_each(|(found, span)| *found = (first + span.start) as i32);
-        for d in (depth.start..depth.end).step_by(depth.step) {
-            for h in (height.start..height.end).step_by(height.step) {
-                let at = (d * op.input[1] + h) * row_length;
-                let row = &x[at..at + row_length];
-                match op.windows[2] {
-                    Window::Sliding { kernel, stride, padding, dilation } => {
-                        let taps = Taps { row: by_remainder(row, stride, &mut sorted), row_length, stride };
-                        for k in 0..kernel {
-                            taps.take(at, (k * dilation) as isize - padding as isize, y, found);
-                        }
-                    }
-                    Window::Adaptive => {
-                        for ((y, found), span) in y.iter_mut().zip(found.iter_mut()).zip(widths) {
-                            for (k, &value) in row[span.start..span.end].iter().enumerate() {
-                                take(value, (at + span.start + k) as i32, y, found);
-                            }
-                        }
-                    }
+    op.each_window(spans, |number, [depth, height, width]| {
+        let place = |d: usize, h: usize| (d * op.input[1] + h) * op.input[2] + width.start;
+        let mut best = (T::neg_infinity(), place(depth.start, height.start) as i32);
+        let count = if width.step == 1 { width.end - width.start } else { 0 };
+        depth.each(|d| {
+            height.each(|h| {
+                let at = place(d, h);
+                let row = &x[at..at + width.end - width.start];
+                match count {
+                    2 => best = take(row[1], at + 1, take(row[0], at, best)),
+                    3 => best = take(row[2], at + 2, take(row[1], at + 1, take(row[0], at, best))),
+                    _ => width.each(|w| {
+                        let k = w - width.start;
+                        best = take(row[k], at + k, best);
+                    }),
                 }
-            }
-        }
-    }
+            });
+        });
+        (y[number], found[number]) = best;
+    });
 }
 
-/// The elements at multiples of `stride`, then those one after them, and so on; each part ⌈length / stride⌉ long.
-fn by_remainder<'a, T: Real>(row: &'a [T], stride: usize, sorted: &'a mut Vec<T>) -> &'a [T] {
-    if stride == 1 {
-        return row;
-    }
-    let length = row.len().div_ceil(stride);
-    sorted.resize(length * stride, T::zero());
-    if stride == 2 {
-        let (even, odd) = sorted.split_at_mut(length);
-        for ((even, odd), pair) in even.iter_mut().zip(odd).zip(row.chunks_exact(2)) {
-            (*even, *odd) = (pair[0], pair[1]);
-        }
-        if row.len() % 2 == 1 {
-            even[length - 1] = row[row.len() - 1];
-        }
-        return sorted;
-    }
-    for (remainder, part) in sorted.chunks_exact_mut(length).enumerate().take(row.len()) {
-        part.iter_mut().zip(row[remainder..].iter().step_by(stride)).for_each(|(to, &from)| *to = from);
-    }
-    sorted
-}
-
-/// A row, sorted by remainders of the stride.
-struct Taps<'a, T> {
-    row: &'a [T],
-    row_length: usize,
-    stride: usize,
-}
-
-impl<T: Real> Taps<'_, T> {
-    /// Takes the element at o·stride + shift into window o, for all o where there is one; `at` is the row's place.
-    fn take(&self, at: usize, shift: isize, y: &mut [T], found: &mut [i32]) {
-        let (step, length) = (self.stride as isize, self.row_length as isize);
-        let first = if shift < 0 { (-shift + step - 1) / step } else { 0 } as usize;
-        let past = if shift < length { (length - 1 - shift) / step + 1 } else { 0 } as usize;
-        let past = past.min(y.len());
-        if first >= past {
-            return;
-        }
-        let start = (first as isize * step + shift) as usize;
-        let part = self.row_length.div_ceil(self.stride) * (start % self.stride);
-        let (place, step) = ((at + start) as i32, self.stride as i32);
-        let count = past - first;
-        let values = &self.row[part + start / self.stride..][..count];
-        let (y, found) = (&mut y[first..][..count], &mut found[first..][..count]);
-        for o in 0..count {
-            take(values[o], place + o as i32 * step, &mut y[o], &mut found[o]);
-        }
-    }
-}
-
-/// Keeps the larger value, the first of equal ones; NaN above all.
+/// The larger value and its place, the first of equal ones; NaN above all.
 #[inline(always)]
-fn take<T: Real>(value: T, place: i32, y: &mut T, found: &mut i32) {
-    let better = (value > *y) | value.is_nan();
-    *y = select_unpredictable(better, value, *y);
-    *found = select_unpredictable(better, place, *found);
+fn take<T: Real>(value: T, place: usize, (best, at): (T, i32)) -> (T, i32) {
+    let better = (value > best) | value.is_nan();
+    (select_unpredictable(better, value, best), select_unpredictable(better, place as i32, at))
 }

@@ -18,6 +18,7 @@ use crate::shape::Shape;
 use crate::tensor::Tensor;
 use half::f16;
 use smallvec::smallvec;
+use std::sync::Arc;
 
 /// The windows along one dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,13 +79,24 @@ struct Span {
     size: usize,
 }
 
+impl Span {
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(usize)) {
+        let mut at = self.start;
+        while at < self.end {
+            visit(at);
+            at += self.step;
+        }
+    }
+}
+
 impl Pool {
     /// The node of the maxima: values and places.
     #[track_caller]
     pub fn max(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
         let shape = self.shape_of(x.shape(), self.output);
         let outputs = smallvec![Meta::new(&shape, x.dtype()), Meta::new(&shape, DType::I32)];
-        let op = Op::Structured(StructuredOp::Pool(self.clone()));
+        let op = Op::Structured(StructuredOp::Pool(Arc::new(self.clone())));
         let mut outputs = Tensor::from_op_multi(op, &[x], outputs, &[])?.into_iter();
         match (outputs.next(), outputs.next()) {
             (Some(values), Some(places)) => Ok((values, places)),
@@ -100,7 +112,7 @@ impl Pool {
             PoolKind::MaxBackward | PoolKind::MeanBackward(_) => self.input,
         };
         let meta = Meta::new(self.shape_of(operands[0].shape(), sizes), operands[0].dtype());
-        let op = Op::Structured(StructuredOp::Pool(Pool { kind, ..self.clone() }));
+        let op = Op::Structured(StructuredOp::Pool(Arc::new(Pool { kind, ..self.clone() })));
         Tensor::from_op(op, operands, meta)
     }
 
@@ -180,14 +192,12 @@ impl Pool {
 
     /// Visits the elements of a window, in order: their places in the channel.
     fn each_place(&self, [depth, height, width]: [Span; 3], mut visit: impl FnMut(usize)) {
-        for d in (depth.start..depth.end).step_by(depth.step) {
-            for h in (height.start..height.end).step_by(height.step) {
+        depth.each(|d| {
+            height.each(|h| {
                 let row = (d * self.input[1] + h) * self.input[2];
-                for w in (width.start..width.end).step_by(width.step) {
-                    visit(row + w);
-                }
-            }
-        }
+                width.each(|w| visit(row + w));
+            });
+        });
     }
 }
 
@@ -283,14 +293,14 @@ impl Structured for Pool {
             _ => None,
         };
         let (first, rest) = outputs.split_at_mut(1);
-        let mut found = rest.first_mut().and_then(|places| places.slice_mut::<i32>());
+        let found = rest.first_mut().and_then(|places| places.slice_mut::<i32>());
         match (inputs[0].buffer, &mut first[0]) {
             (HostBuffer::F32(from), HostBuffer::F32(to)) => cpu::pool(self, from, places, to, found),
             (HostBuffer::F64(from), HostBuffer::F64(to)) => cpu::pool(self, from, places, to, found),
             (HostBuffer::F16(from), HostBuffer::F16(to)) => {
                 let wide: Vec<f32> = from.iter().map(|x| x.to_f32()).collect();
                 let mut result = vec![0f32; to.len()];
-                cpu::pool(self, &wide, places, &mut result, found.as_deref_mut());
+                cpu::pool(self, &wide, places, &mut result, found);
                 to.iter_mut().zip(result).for_each(|(to, x)| *to = f16::from_f32(x));
             }
             _ => unreachable!("pooling is of floats, to the same dtype"),

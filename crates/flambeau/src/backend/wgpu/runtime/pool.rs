@@ -78,6 +78,11 @@ impl GpuBuffer {
         })
     }
 
+    /// The buffer it is a part of, if it is one.
+    pub fn whole(&self) -> Option<&Arc<GpuBuffer>> {
+        self.within.as_ref().map(|(home, _)| home)
+    }
+
     /// The byte it starts at in the wgpu buffer.
     pub fn start(&self) -> u64 {
         self.within.as_ref().map_or(0, |(_, start)| *start)
