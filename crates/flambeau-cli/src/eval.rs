@@ -44,7 +44,12 @@ pub fn scores(model: &dyn Forward, x: &Tensor, y: &Tensor) -> Result<(Tensor, Te
 }
 
 /// Loss and accuracy over all batches, and which of the classes were taken for which, if there are classes.
-pub async fn score(model: &dyn Forward, batches: &mut DataLoader, classes: usize, device: &Device) -> Result<Score> {
+pub async fn score(
+    model: &dyn Forward,
+    batches: &mut DataLoader,
+    classes: usize,
+    device: &Device,
+) -> Result<Score> {
     model.eval();
     let (mut loss, mut right) = (Tensor::zeros([], device), Tensor::zeros([], device));
     let mut matrix = (classes > 0).then(|| ConfusionMatrix::new(classes, device));
@@ -81,7 +86,8 @@ pub async fn run(options: &Options, device: &Device, output: Output) -> Result<E
     if let Some(tokenizer) = data.tokenizer()
         && tokenizer.vocabulary() != description.vocabulary
     {
-        let message = "the text has other characters than the one the model was trained on; take the same file";
+        let message =
+            "the text has other characters than the one the model was trained on; take the same file";
         return Err(refused("eval", message));
     }
     let feeding = Feeding { batch: 1, workers: 0, seed: 0 };

@@ -41,7 +41,10 @@ pub async fn run(options: &Options, device: &Device, output: Output) -> Result<E
     }
     let (description, weights) = model_file::open(&options.model, None, device)?;
     let config = description.architecture.gpt_config().ok_or_else(|| {
-        let message = format!("the model is a {} and writes no text; train one with `flambeau train char-gpt`", description.model);
+        let message = format!(
+            "the model is a {} and writes no text; train one with `flambeau train char-gpt`",
+            description.model
+        );
         bad_file(&options.model, message)
     })?;
     let gpt = Gpt::try_new(config, device)?;
@@ -49,7 +52,9 @@ pub async fn run(options: &Options, device: &Device, output: Output) -> Result<E
     gpt.eval();
     let tokenizer = CharTokenizer::with_vocabulary(description.vocabulary.iter().copied());
     let known = "the model knows only the characters of the text it learned from";
-    let prompt = tokenizer.encode(&options.prompt).map_err(|error| refused("--prompt", format!("{error}; {known}")))?;
+    let prompt = tokenizer
+        .encode(&options.prompt)
+        .map_err(|error| refused("--prompt", format!("{error}; {known}")))?;
     if prompt.is_empty() {
         return Err(refused("--prompt", "the prompt is empty; give at least one character"));
     }

@@ -50,10 +50,15 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
     }
     lines.extend(limits.iter().map(|(name, value)| format!("  {name}: {value}")));
     if let Some(memory) = memory {
-        lines.push(format!("  memory: {} in use, {} pooled", megabytes(memory.in_use), megabytes(memory.pooled)));
+        lines.push(format!(
+            "  memory: {} in use, {} pooled",
+            megabytes(memory.in_use),
+            megabytes(memory.pooled)
+        ));
     }
     if adapters.is_empty() {
-        let advice = "A GPU needs its Vulkan, Metal or DX12 driver; on Debian: apt install mesa-vulkan-drivers";
+        let advice =
+            "A GPU needs its Vulkan, Metal or DX12 driver; on Debian: apt install mesa-vulkan-drivers";
         lines.push(format!("adapters: none. {advice}"));
     }
     for adapter in &adapters {

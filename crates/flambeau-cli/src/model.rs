@@ -1,7 +1,8 @@
 //! The models that can be trained: what a model file says about the model in it, and how it is built from that.
 
 use flambeau::nn::models::{
-    Cnn, CnnOptions, Gpt, GptConfig, Mlp, MlpActivation, MlpOptions, ResNet, ResNetDepth, ResNetOptions, ResNetStem,
+    Cnn, CnnOptions, Gpt, GptConfig, Mlp, MlpActivation, MlpOptions, ResNet, ResNetDepth, ResNetOptions,
+    ResNetStem,
 };
 use flambeau::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,15 @@ pub enum Architecture {
     /// Linear layers of these sizes, with ReLU or tanh between.
     Mlp { sizes: Vec<usize>, tanh: bool },
     /// Two convolutions and two linear layers.
-    Cnn { inputs: usize, size: [usize; 2], channels: [usize; 2], hidden: usize, dropout: f64, batch_norm: bool, classes: usize },
+    Cnn {
+        inputs: usize,
+        size: [usize; 2],
+        channels: [usize; 2],
+        hidden: usize,
+        dropout: f64,
+        batch_norm: bool,
+        classes: usize,
+    },
     /// A residual network of 18 layers for small pictures.
     Resnet18 { inputs: usize, width: usize, classes: usize },
     /// A transformer over characters.
@@ -33,7 +42,8 @@ impl Architecture {
                 Box::new(Cnn::try_with_options(classes, options, device)?)
             }
             &Architecture::Resnet18 { inputs, width, classes } => {
-                let options = ResNetOptions { inputs, width, stem: ResNetStem::Cifar, zero_init_residual: false };
+                let options =
+                    ResNetOptions { inputs, width, stem: ResNetStem::Cifar, zero_init_residual: false };
                 Box::new(ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)?)
             }
             Architecture::Gpt { .. } => {
@@ -45,15 +55,9 @@ impl Architecture {
     /// The settings of a GPT, if it is one.
     pub fn gpt_config(&self) -> Option<GptConfig> {
         match *self {
-            Architecture::Gpt { vocabulary, context, layers, heads, width, dropout } => Some(GptConfig {
-                vocabulary,
-                context,
-                layers,
-                heads,
-                width,
-                dropout,
-                ..GptConfig::default()
-            }),
+            Architecture::Gpt { vocabulary, context, layers, heads, width, dropout } => {
+                Some(GptConfig { vocabulary, context, layers, heads, width, dropout, ..GptConfig::default() })
+            }
             _ => None,
         }
     }

@@ -41,9 +41,8 @@ pub fn open(path: &Path, task: Option<&Task>, device: &Device) -> Result<(Descri
     let again = "train a model with `flambeau train`, or convert one with `flambeau convert`";
     let loaded = io::load(path, device).map_err(|error| advised(error, again))?;
     let description = match loaded.metadata.get(DESCRIPTION) {
-        Some(json) => {
-            serde_json::from_str(json).map_err(|error| bad_file(path, format!("the description is damaged: {error}; {again}")))?
-        }
+        Some(json) => serde_json::from_str(json)
+            .map_err(|error| bad_file(path, format!("the description is damaged: {error}; {again}")))?,
         None => guess(path, task, &loaded.tensors, device)?,
     };
     let model = description.architecture.build(device)?;
@@ -56,7 +55,10 @@ pub fn open(path: &Path, task: Option<&Task>, device: &Device) -> Result<(Descri
 /// The first of the task's models that these tensors fit.
 fn guess(path: &Path, task: Option<&Task>, tensors: &StateDict, device: &Device) -> Result<Description> {
     let task = task.ok_or_else(|| {
-        bad_file(path, "the file does not say what model it holds; name what it is for with --task, e.g. --task mnist")
+        bad_file(
+            path,
+            "the file does not say what model it holds; name what it is for with --task, e.g. --task mnist",
+        )
     })?;
     let mut closest = String::new();
     for preset in task.models {
@@ -66,7 +68,13 @@ fn guess(path: &Path, task: Option<&Task>, tensors: &StateDict, device: &Device)
             Ok(_) => {
                 let (task_name, classes) = (task.name.to_owned(), task.class_names());
                 let model = preset.name.to_owned();
-                return Ok(Description { task: task_name, model, architecture, classes, vocabulary: Vec::new() });
+                return Ok(Description {
+                    task: task_name,
+                    model,
+                    architecture,
+                    classes,
+                    vocabulary: Vec::new(),
+                });
             }
             Err(error) => closest += &format!("\nas {}: {error}", preset.name),
         }

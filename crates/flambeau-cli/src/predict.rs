@@ -30,7 +30,10 @@ pub async fn run(options: &Options, device: &Device, output: Output) -> Result<E
     let named = options.task.as_deref().map(Task::named).transpose()?;
     let (description, model) = model_file::open(&options.model, named, device)?;
     let Source::Images { picture: kind, .. } = Task::named(&description.task)?.source else {
-        let message = format!("the model is for {}, not for pictures; train one with `flambeau train mnist`", description.task);
+        let message = format!(
+            "the model is for {}, not for pictures; train one with `flambeau train mnist`",
+            description.task
+        );
         return Err(bad_file(&options.model, message));
     };
     let (mut pixels, mut shape) = (Vec::new(), [options.images.len(), 0, 0, 0]);

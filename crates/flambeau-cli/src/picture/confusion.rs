@@ -30,7 +30,8 @@ pub fn confusion_svg(counts: &[Vec<u64>], classes: &[String]) -> String {
         for (column, &count) in counts.iter().enumerate() {
             // Errors are few: the root makes them visible.
             let share = (count as f64 / total).sqrt();
-            let (target, text) = if row == column { ([47, 111, 223], "#ffffff") } else { ([214, 69, 40], "#222222") };
+            let (target, text) =
+                if row == column { ([47, 111, 223], "#ffffff") } else { ([214, 69, 40], "#222222") };
             let [r, g, b] = target.map(|full: u8| (255.0 + (f64::from(full) - 255.0) * share) as u8);
             let (x, y) = (LEFT + column * CELL, TOP + row * CELL);
             _ = writeln!(
@@ -39,7 +40,11 @@ pub fn confusion_svg(counts: &[Vec<u64>], classes: &[String]) -> String {
             );
             if count > 0 {
                 let fill = if share > 0.5 { text } else { "#222222" };
-                _ = writeln!(svg, "<text x=\"{}\" y=\"{middle}\" fill=\"{fill}\">{count}</text>", x + CELL / 2);
+                _ = writeln!(
+                    svg,
+                    "<text x=\"{}\" y=\"{middle}\" fill=\"{fill}\">{count}</text>",
+                    x + CELL / 2
+                );
             }
         }
     }

@@ -71,7 +71,11 @@ fn panel(svg: &mut String, left: f64, title: &str, lines: &[Line]) {
         );
         if points.len() <= 40 {
             for point in path.iter().filter_map(|point| point.split_once(',')) {
-                _ = writeln!(svg, "<circle cx=\"{}\" cy=\"{}\" r=\"2.4\" fill=\"{colour}\"/>", point.0, point.1);
+                _ = writeln!(
+                    svg,
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"2.4\" fill=\"{colour}\"/>",
+                    point.0, point.1
+                );
             }
         }
         _ = writeln!(

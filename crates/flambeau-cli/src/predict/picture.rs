@@ -24,7 +24,8 @@ pub struct Pixels {
 
 /// Reads a picture as one of this kind.
 pub fn read(path: &Path, kind: Picture) -> Result<Pixels> {
-    let wrong = |error: &dyn std::fmt::Display| bad_file(path, format!("{error}; a PNG or JPEG picture is expected"));
+    let wrong =
+        |error: &dyn std::fmt::Display| bad_file(path, format!("{error}; a PNG or JPEG picture is expected"));
     let mut reader = image::ImageReader::open(path).map_err(|error| wrong(&error))?;
     let mut limits = image::Limits::default();
     (limits.max_image_width, limits.max_image_height) = (Some(LARGEST), Some(LARGEST));
@@ -36,7 +37,8 @@ pub fn read(path: &Path, kind: Picture) -> Result<Pixels> {
         Picture::Grey => grey_pixels(&resize(&light_on_dark(&picture), SIDE, SIDE, FilterType::Triangle)),
         Picture::Colour => {
             let small = resize(&picture, COLOUR_SIDE, COLOUR_SIDE, FilterType::Triangle);
-            let channel = |channel: usize| small.pixels().map(move |pixel| f32::from(pixel.0[channel]) / 255.0);
+            let channel =
+                |channel: usize| small.pixels().map(move |pixel| f32::from(pixel.0[channel]) / 255.0);
             Pixels { pixels: (0..3).flat_map(channel).collect(), channels: 3, side: COLOUR_SIDE as usize }
         }
     })
@@ -60,8 +62,11 @@ fn light_on_dark(picture: &RgbImage) -> GrayImage {
     let mut grey = image::imageops::grayscale(picture);
     let (width, height) = grey.dimensions();
     let is_border = |x: u32, y: u32| x == 0 || y == 0 || x + 1 == width || y + 1 == height;
-    let mut border: Vec<u8> =
-        grey.enumerate_pixels().filter(|(x, y, _)| is_border(*x, *y)).map(|(_, _, pixel)| pixel.0[0]).collect();
+    let mut border: Vec<u8> = grey
+        .enumerate_pixels()
+        .filter(|(x, y, _)| is_border(*x, *y))
+        .map(|(_, _, pixel)| pixel.0[0])
+        .collect();
     border.sort_unstable();
     if border.get(border.len() / 2).is_some_and(|&median| median > 127) {
         image::imageops::invert(&mut grey);
@@ -105,7 +110,8 @@ fn digit(picture: &GrayImage) -> GrayImage {
     }
     let mass: f64 = small.pixels().map(|pixel| f64::from(pixel.0[0])).sum::<f64>().max(1.0);
     let centre = |along: &dyn Fn(u32, u32) -> u32| {
-        let moment: f64 = small.enumerate_pixels().map(|(x, y, p)| f64::from(p.0[0]) * f64::from(along(x, y))).sum();
+        let moment: f64 =
+            small.enumerate_pixels().map(|(x, y, p)| f64::from(p.0[0]) * f64::from(along(x, y))).sum();
         moment / mass
     };
     // MNIST's own convention, in numbers of pixels: it brings nearly all of its digits to where they are.

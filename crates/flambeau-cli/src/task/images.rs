@@ -25,7 +25,8 @@ pub fn open(
     let folder = match place {
         Some(place) => place.to_owned(),
         None => {
-            let mut candidates = [here.clone(), repository].into_iter().chain(places.iter().map(PathBuf::from));
+            let mut candidates =
+                [here.clone(), repository].into_iter().chain(places.iter().map(PathBuf::from));
             candidates.find(|folder| folder.is_dir()).unwrap_or(here)
         }
     };
@@ -52,9 +53,8 @@ pub fn loaders(
         let [height, width] = [2, 3].map(|dim| sets.train.pixels().shape()[dim]);
         let crop = RandomCrop::new(height, width).with_padding(SHIFT);
         let flip = RandomHorizontalFlip::default();
-        train = train.map(move |(x, y), generator| {
-            Ok((flip.apply(&crop.apply(&x, generator)?, generator)?, y))
-        });
+        train =
+            train.map(move |(x, y), generator| Ok((flip.apply(&crop.apply(&x, generator)?, generator)?, y)));
     }
     Ok((train, loader(&sets.test, TEST_BATCH, feeding.workers, device)?))
 }

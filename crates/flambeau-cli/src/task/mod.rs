@@ -103,7 +103,7 @@ const MLP: Preset = Preset {
     name: "mlp",
     architecture: |_| Architecture::Mlp { sizes: vec![784, 128, 10], tanh: false },
     open_ended: false,
-    epochs: 6,
+    epochs: 5,
     batch: 100,
     rate: 4e-3,
     clip: None,
@@ -219,7 +219,8 @@ impl Task {
         let Some(name) = name else { return Ok(&self.models[0]) };
         self.models.iter().find(|preset| preset.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.models.iter().map(|preset| preset.name).collect();
-            let message = format!("the task {} has no model `{name}`; take one of {}", self.name, names.join(", "));
+            let message =
+                format!("the task {} has no model `{name}`; take one of {}", self.name, names.join(", "));
             refused("--model", message)
         })
     }

@@ -45,7 +45,8 @@ pub async fn finish(run: &Run<'_>, ended: &mut Ended) -> Result<()> {
     if matches!(run.task.source, Source::Spirals) {
         let map = map(model, &ended.device).await?;
         let data = points(run.options.seed, 0, &ended.device)?;
-        let all = Tensor::arange(0, flambeau::data::Dataset::len(&data) as i64, 1, (DType::I32, &ended.device));
+        let all =
+            Tensor::arange(0, flambeau::data::Dataset::len(&data) as i64, 1, (DType::I32, &ended.device));
         let rows = data.rows(&all)?;
         let read = flambeau::read_many(&rows.iter().collect::<Vec<_>>()).await?;
         let points: Vec<[f64; 3]> =

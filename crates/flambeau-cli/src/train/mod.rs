@@ -19,6 +19,7 @@ use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use watch::Watch;
 
 /// Checkpoints that are kept.
@@ -88,7 +89,7 @@ struct Run<'a> {
 /// A run that has ended.
 struct Ended {
     device: Device,
-    model: Box<dyn Forward>,
+    model: Arc<dyn Forward>,
     test: DataLoader,
     summary: Summary,
     resumed_from: Option<u64>,
@@ -128,7 +129,8 @@ pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Res
 /// Makes the folder. A run that begins anew moves the checkpoints of the one before out of its way.
 fn prepare_folder(out: &Path, resume: bool) -> Result<()> {
     let (checkpoints, previous) = (out.join("checkpoints"), out.join("checkpoints.previous"));
-    std::fs::create_dir_all(out).map_err(|error| bad_file(out, format!("{error}; choose a folder with --out")))?;
+    std::fs::create_dir_all(out)
+        .map_err(|error| bad_file(out, format!("{error}; choose a folder with --out")))?;
     if !resume && checkpoints.is_dir() {
         let wrong = |error| bad_file(&previous, format!("{error}; remove it, or choose a folder with --out"));
         if previous.is_dir() {
@@ -149,7 +151,7 @@ impl Run<'_> {
     async fn attempt(&self, device: &Device, losses: usize) -> Result<Ended> {
         let options = self.options;
         flambeau::manual_seed(options.seed);
-        let model = self.architecture.build(device)?;
+        let model: Arc<dyn Forward> = self.architecture.build(device)?.into();
         let parameters = model.parameter_count();
         let mut optimizer = self.optimizer.make(model.parameters());
         let (mut train, mut test) = self.data.loaders(&self.architecture, self.feeding(), device)?;
@@ -193,14 +195,17 @@ impl Run<'_> {
         let resumed_from = match options.resume || losses > 0 {
             true => trainer.resume(&mut train).await.map_err(|error| {
                 let folder = self.out.display();
-                advised(error, &format!("the run in {folder} had other settings: repeat them, or leave out --resume"))
+                advised(
+                    error,
+                    &format!("the run in {folder} had other settings: repeat them, or leave out --resume"),
+                )
             })?,
             false => None,
         };
         if resumed_from.is_none() && log.exists() {
             std::fs::remove_file(&log).map_err(|error| bad_file(&log, error))?;
         }
-        let loss = |model: &Box<dyn Forward>, (x, y): (Tensor, Tensor)| {
+        let loss = |model: &Arc<dyn Forward>, (x, y): (Tensor, Tensor)| {
             let (logits, labels) = eval::scores(&**model, &x, &y)?;
             Outcome::classify(&logits, &labels)
         };

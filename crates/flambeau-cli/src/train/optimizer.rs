@@ -15,7 +15,8 @@ const OPTIMIZERS: &[(&str, f64, Make)] = &[
     ("adam", 1.0, |parameters, rate| Box::new(Adam::new(parameters, rate))),
     ("adamw", 1.0, |parameters, rate| Box::new(AdamW::new(parameters, rate))),
     ("sgd", 20.0, |parameters, rate| {
-        let options = SgdOptions { learning_rate: rate, momentum: 0.9, nesterov: true, ..SgdOptions::default() };
+        let options =
+            SgdOptions { learning_rate: rate, momentum: 0.9, nesterov: true, ..SgdOptions::default() };
         Box::new(Sgd::with_options(parameters, options))
     }),
     ("lion", 0.1, |parameters, rate| Box::new(Lion::new(parameters, rate))),
@@ -38,12 +39,18 @@ impl Choice {
     /// The optimizer of that name, with its learning rate: the given one, or its multiple of Adam's.
     pub fn named(name: &str, given: Option<f64>, adams: f64) -> Result<Choice> {
         if let Some(rate) = given.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(refused("--lr", format!("{rate} is no learning rate; take one above 0, e.g. {adams}")));
+            return Err(refused(
+                "--lr",
+                format!("{rate} is no learning rate; take one above 0, e.g. {adams}"),
+            ));
         }
         let found = OPTIMIZERS.iter().find(|(known, ..)| *known == name);
         let &(_, multiple, make) = found.ok_or_else(|| {
             let names: Vec<&str> = OPTIMIZERS.iter().map(|(name, ..)| *name).collect();
-            refused("--optimizer", format!("there is no optimizer `{name}`; take one of {}", names.join(", ")))
+            refused(
+                "--optimizer",
+                format!("there is no optimizer `{name}`; take one of {}", names.join(", ")),
+            )
         })?;
         Ok(Choice { make, rate: given.unwrap_or(adams * multiple) })
     }

@@ -51,7 +51,10 @@ fn models_that_are_missing_or_damaged() {
         assert_says(&error(&["predict", &name, "x.png"]), &[&name]);
     }
     assert_says(&error(&["predict", "run/model.safetensors", "x.png"]), &["model.safetensors", "spirals"]);
-    assert_says(&error(&["generate", "--model", "run/model.safetensors"]), &["model.safetensors", "char-gpt"]);
+    assert_says(
+        &error(&["generate", "--model", "run/model.safetensors"]),
+        &["model.safetensors", "char-gpt"],
+    );
     assert_says(&error(&["convert", "run/model.safetensors", "model.txt"]), &["model.txt", ".safetensors"]);
     json(folder.path(), &["convert", "run/model.safetensors", "plain.pt"]);
     assert_says(&error(&["eval", "plain.pt"]), &["plain.pt", "--task"]);

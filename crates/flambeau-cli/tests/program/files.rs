@@ -41,7 +41,12 @@ fn predictions(folder: &Path, model: &str, pictures: &[String]) -> Value {
 }
 
 fn logits(predictions: &Value) -> Vec<Vec<f64>> {
-    predictions.as_array().unwrap().iter().map(|picture| serde_json::from_value(picture["logits"].clone()).unwrap()).collect()
+    predictions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|picture| serde_json::from_value(picture["logits"].clone()).unwrap())
+        .collect()
 }
 
 #[track_caller]
@@ -59,7 +64,8 @@ fn weights_from_pytorch() {
     let (indices, want) = reference();
     let pictures = write_pictures(folder.path(), &indices, |value| value);
     std::fs::copy(stored("cnn.pt"), folder.join("cnn.pt")).unwrap();
-    for (from, to) in [("cnn.pt", "cnn.safetensors"), ("cnn.safetensors", "cnn.npz"), ("cnn.npz", "back.pt")] {
+    for (from, to) in [("cnn.pt", "cnn.safetensors"), ("cnn.safetensors", "cnn.npz"), ("cnn.npz", "back.pt")]
+    {
         let report = json(folder.path(), &["convert", from, to]);
         assert_eq!(report["tensors"].as_array().unwrap().len(), 8, "{report}");
         assert_close(&logits(&predictions(folder.path(), to, &pictures)), &want);
@@ -90,7 +96,9 @@ fn weights_to_pytorch() {
         assert_eq!(report["metadata_kept"], false);
         assert_close(&logits(&predictions(folder.path(), &pt, &pictures)), &here);
         if !has_pytorch {
-            println!("/usr/bin/python3 has no torch: only the stored values of weights_from_pytorch are compared");
+            println!(
+                "/usr/bin/python3 has no torch: only the stored values of weights_from_pytorch are compared"
+            );
             continue;
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torch_logits.py");
@@ -110,7 +118,8 @@ fn pictures_of_any_kind() {
     let model = "run/model.safetensors";
     let (indices, _) = reference();
     let plain = predictions(folder.path(), model, &write_pictures(folder.path(), &indices, |value| value));
-    let inverted = predictions(folder.path(), model, &write_pictures(folder.path(), &indices, |value| 255 - value));
+    let inverted =
+        predictions(folder.path(), model, &write_pictures(folder.path(), &indices, |value| 255 - value));
     let classes = |predictions: &Value| -> Vec<String> {
         let class = |picture: &Value| picture["class"].as_str().unwrap().to_owned();
         predictions.as_array().unwrap().iter().map(class).collect()

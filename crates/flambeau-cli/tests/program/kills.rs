@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const RUN: &[&str] = &["train", "spirals", "--epochs", "150", "--checkpoint-every", "7", "--resume", "--json"];
+const RUN: &[&str] =
+    &["train", "spirals", "--epochs", "150", "--checkpoint-every", "7", "--resume", "--json"];
 
 #[track_caller]
 fn assert_same_end(result: &Value, whole: &Value) {
@@ -20,10 +21,12 @@ fn assert_same_end(result: &Value, whole: &Value) {
 /// Kills the program, `FLAMBEAU_KILLS` times (10 if not set), at moments that a seed gives.
 #[test]
 fn killed_at_random_moments() {
-    let kills: usize = std::env::var("FLAMBEAU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
-    let seed = std::env::var("FLAMBEAU_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
-    });
+    let kills: usize =
+        std::env::var("FLAMBEAU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
+    let seed = std::env::var("FLAMBEAU_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
     println!("FLAMBEAU_SEED={seed}");
     let folder = Folder::new("kills");
     let start = SystemTime::now();
@@ -81,8 +84,12 @@ fn interrupted_and_resumed_by_the_command_it_names() {
     assert!(rest.iter().any(|line| line.ends_with(command)), "{rest:?}");
     assert!(stopped["steps"].as_u64().unwrap() < 1500, "{stopped}");
     let mut shell = std::process::Command::new("sh");
-    let output =
-        shell.args(["-c", command]).current_dir(folder.path()).env("FLAMBEAU_DEVICE", "cpu").output().unwrap();
+    let output = shell
+        .args(["-c", command])
+        .current_dir(folder.path())
+        .env("FLAMBEAU_DEVICE", "cpu")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let result = parsed(&output);
     assert_eq!(result["resumed_from"], stopped["steps"]);

@@ -40,7 +40,8 @@ fn a_few_steps_of_mnist() {
     assert!(workers["seconds_waiting_for_data"].as_f64().unwrap() > 0.0);
 
     let evaluated = json(folder.path(), &["eval", "run/model.safetensors", "--task", "mnist"]);
-    let difference = |name: &str| (evaluated[name].as_f64().unwrap() - resident[name].as_f64().unwrap()).abs();
+    let difference =
+        |name: &str| (evaluated[name].as_f64().unwrap() - resident[name].as_f64().unwrap()).abs();
     assert!(difference("test_accuracy") < 1e-9 && difference("test_loss") < 1e-6, "{evaluated} {resident}");
     assert_eq!(evaluated["items"], 10_000);
 }
@@ -58,18 +59,19 @@ fn every_optimizer_takes_steps() {
 #[test]
 fn text_is_learned_and_continued() {
     let folder = Folder::new("text");
-    let text: String = (0..400).map(|k| format!("{} then {}. ", k % 7, (k + 1) % 7)).collect();
-    std::fs::write(folder.join("text.txt"), text).unwrap();
-    let run = ["train", "char-gpt", "--model", "gpt-tiny", "--data", "text.txt", "--epochs", "30", "--out", "run"];
-    let result = json(folder.path(), &run);
+    std::fs::write(folder.join("text.txt"), "abcdefghi\n".repeat(200)).unwrap();
+    let run = ["train", "char-gpt", "--model", "gpt-tiny", "--data", "text.txt", "--out", "run"];
+    let result =
+        json(folder.path(), &[&run[..], &["--batch", "8", "--lr", "0.01", "--max-steps", "25"]].concat());
     assert!(result["test_accuracy"].as_f64().unwrap() > 0.9, "{result}");
     let model = ["generate", "--model", "run/model.safetensors"];
     let generate = |more: &[&str]| json(folder.path(), &[&model, more].concat());
-    let sure = generate(&["--prompt", "3 then", "--temperature", "0", "--tokens", "150"]);
-    let said = sure["text"].as_str().unwrap();
-    assert!(said.starts_with("3 then 4. 4 then 5. 5 then 6. "), "{said}");
-    assert_eq!(said.chars().count(), 6 + 150);
-    let daring = |seed: &str| generate(&["--prompt", "1", "--top-k", "3", "--temperature", "2", "--seed", seed]);
+    // More than the context holds.
+    let sure = generate(&["--prompt", "abc", "--temperature", "0", "--tokens", "97"]);
+    assert_eq!(sure["text"].as_str().unwrap(), "abcdefghi\n".repeat(10));
+    let daring = |seed: &str| {
+        generate(&["--prompt", "a", "--top-k", "4", "--temperature", "5", "--tokens", "40", "--seed", seed])
+    };
     assert_eq!(daring("5")["text"], daring("5")["text"]);
     assert_ne!(daring("5")["text"], daring("6")["text"]);
     let message = error(folder.path(), &[&model[..], &["--prompt", "Ω"]].concat());
@@ -82,7 +84,10 @@ fn words_for_people() {
     let folder = Folder::new("words");
     let output = run(folder.path(), &["train", "spirals", "--max-steps", "40"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("step 1/40") && text.contains("test accuracy") && text.contains("samples/s"), "{text}");
+    assert!(
+        text.contains("step 1/40") && text.contains("test accuracy") && text.contains("samples/s"),
+        "{text}"
+    );
     assert!(text.contains("runs/spirals-mlp/model.safetensors") && !text.contains('\x1b'), "{text}");
     let info = json(folder.path(), &["info"]);
     assert_eq!(info["device"], "cpu");
@@ -107,7 +112,8 @@ fn a_lost_gpu_is_replaced() {
     let folder = Folder::new("lost");
     let steps = ["train", "spirals", "--max-steps", "60", "--checkpoint-every", "10", "--device", "software"];
     let whole = json(folder.path(), &[&steps[..], &["--out", "whole"]].concat());
-    let lost = run(folder.path(), &[&steps[..], &["--out", "lost", "--json", "--lose-device-at", "25"]].concat());
+    let lost =
+        run(folder.path(), &[&steps[..], &["--out", "lost", "--json", "--lose-device-at", "25"]].concat());
     assert!(lost.status.success(), "{}", stderr(&lost));
     assert!(stderr(&lost).contains("the GPU was lost; going on with a new device"), "{}", stderr(&lost));
     let result = parsed(&lost);
