@@ -1,7 +1,7 @@
 //! Two interleaved spirals: a classic that no straight line can solve.
 
 use super::data::Feeding;
-use flambeau::data::{DataLoader, TensorDataset};
+use flambeau::data::{ArrayDataset, DataLoader, HostArray, TensorDataset};
 use flambeau::prelude::*;
 use std::f64::consts::PI;
 
@@ -11,16 +11,19 @@ const NOISE: f64 = 0.01;
 /// The spirals lie in the square [−SIDE, SIDE]².
 pub const SIDE: f64 = 1.1;
 
-/// Points (n, 2) and their classes (n), drawn from a stream of the seed.
+/// Points (n, 2) and their classes (n), drawn from a stream of the seed. The CPU draws them, so that they are the same
+/// on every device.
 pub fn points(seed: u64, stream: u64, device: &Device) -> Result<TensorDataset> {
-    let generator = Generator::new(seed).fork(stream);
-    let class = Tensor::arange(0, POINTS as i64, 1, (DType::F32, device)).try_remainder(2.0)?;
+    let (generator, cpu) = (Generator::new(seed).fork(stream), Device::cpu());
+    let class = Tensor::arange(0, POINTS as i64, 1, (DType::F32, &cpu)).try_remainder(2.0)?;
     let turn = class.try_reshape([POINTS, 1])?.try_mul(PI)?;
-    let along = Tensor::rand([POINTS, 1], &generator, device).try_sqrt()?;
+    let along = Tensor::rand([POINTS, 1], &generator, &cpu).try_sqrt()?;
     let angle = along.try_mul(3.0 * PI)?.try_add(&turn)?;
     let x = Tensor::try_cat(&[&along.try_mul(angle.try_cos()?)?, &along.try_mul(angle.try_sin()?)?], 1)?;
-    let noise = Tensor::randn([POINTS, 2], &generator, device).try_mul(NOISE)?;
-    TensorDataset::new([x.try_add(&noise)?, class.try_to_dtype(DType::I32)?])
+    let noise = Tensor::randn([POINTS, 2], &generator, &cpu).try_mul(NOISE)?;
+    let x = HostArray::new(&x.try_add(&noise)?.to_vec_blocking::<f32>()?, [POINTS, 2])?;
+    let class = HostArray::new(&class.try_to_dtype(DType::I32)?.to_vec_blocking::<i32>()?, [POINTS])?;
+    ArrayDataset::new([x, class])?.to_device(device)
 }
 
 /// Points to train with, and others to test with.

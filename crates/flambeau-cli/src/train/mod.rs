@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     batch: Option<u64>,
     /// The highest learning rate; it rises to it and falls again (one cycle).
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     lr: Option<f64>,
     /// adam, adamw, sgd (momentum 0.9), lion, nadam, radam, adamax, rmsprop, adagrad or adadelta.
     #[arg(long, default_value = "adam")]
