@@ -80,7 +80,7 @@ impl Params {
     }
 
     fn place(&self, at: usize) -> String {
-        self.place(at)
+        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
     }
 
     pub fn size(&mut self, size: usize) -> String {
