@@ -4,8 +4,10 @@ use crate::backend::{Buffer, ReadRequest, Run};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::Op;
+use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
-use crate::plan::graph::{self, Graph};
+use crate::plan::graph::{self, Graph, Ref, Snapshot};
 use crate::tensor::node::{Node, Storage, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -71,6 +73,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Is the value a copy, or an update that only a healthy device makes, of one that a fault leaves as it was?
+fn is_guarded(snapshot: &Snapshot, root: Ref) -> bool {
+    let graph = &snapshot.graph;
+    let mut value = graph.base(root);
+    loop {
+        let node = graph.node(value);
+        match &node.op {
+            None => {
+                let before = graph.nodes[..value.node as usize].iter().filter(|node| node.op.is_none());
+                let first: usize = before.map(|node| node.outputs.len()).sum();
+                return snapshot.inputs[first + value.output as usize].guarded;
+            }
+            Some(Op::Map(op))
+                if **op == SELECT && matches!(graph.node(node.inputs[0]).op, Some(Op::Healthy)) =>
+            {
+                value = graph.base(node.inputs[2]);
+            }
+            Some(_) => return false,
+        }
+    }
+}
+
 impl Device {
     /// Counts of evaluations and of the plan cache.
     pub fn plan_stats(&self) -> PlanStats {
@@ -109,6 +133,11 @@ impl Device {
     /// Evaluates these values.
     pub(crate) fn evaluate(&self, wanted: &[Value]) -> Result<()> {
         self.run(wanted, &[]).map(|_| ())
+    }
+
+    /// Evaluates values that are as good as what they are made of: later updates of them survive a fault.
+    pub(crate) fn evaluate_guarded(&self, values: &[Value]) -> Result<()> {
+        self.run(&[], values).map(|_| ())
     }
 
     /// Evaluates these values and every unevaluated tensor of this thread that somebody holds, in one plan: what an optimizer's
@@ -157,7 +186,8 @@ impl Device {
         plans.stats.runs += 1;
         plans.stats.kernels += plan.kernels.len() as u64;
         for (node, first) in &snapshot.targets {
-            let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node));
+            let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
+                || is_guarded(&snapshot, snapshot.graph.roots[*first]);
             let outputs = buffers[*first..*first + node.outputs.len()].iter();
             let storages =
                 outputs.map(|buffer| Arc::new(Storage { buffer: buffer.clone(), run: number, guarded }));

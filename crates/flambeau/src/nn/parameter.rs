@@ -190,6 +190,11 @@ impl Parameter {
         self.slot().value()
     }
 
+    /// Is its present value this very tensor?
+    pub(crate) fn holds(&self, value: &Tensor) -> bool {
+        lock(&self.slot().value).is_same(value)
+    }
+
     /// The gradient that backward passes have gathered.
     pub fn grad(&self) -> Option<Tensor> {
         self.0.leaf.grad()

@@ -1,19 +1,71 @@
-//! Optimizers: PyTorch's rules, defaults and order of operations, written with tensor ops.
+//! Optimizers, learning rate schedules and averages of weights: PyTorch's rules, defaults and order of operations,
+//! written with tensor ops.
 //!
 //! A step is one plan: it evaluates the new values of all parameters that have a gradient, the optimizer's state, and
 //! everything else that is held and not yet computed. Learning rate, bias corrections and step counts are numbers of
-//! the nodes, not of the plan: every step of a training loop runs the same one.
+//! the nodes, not of the plan: every step of a training loop runs the same one. Parameters of one group live in one
+//! flat tensor, so that the update itself is one kernel or two, however many parameters there are.
+//!
+//! Gradients add up until [`zero_grad`](Optimizer::zero_grad): several backward passes before a step train with a
+//! batch that would not fit into memory at once. Divide each loss by their number for the mean:
+//!
+//! ```
+//! # use flambeau::prelude::*;
+//! use flambeau::{nn::Parameter, optim::{Optimizer, Sgd}};
+//! let w = Parameter::new(&Tensor::new([1.0], &Device::cpu()));
+//! let mut sgd = Sgd::new([w.clone()], 0.5);
+//! let small_batches = [1.0, 3.0];
+//! for x in small_batches {
+//!     let loss = (w.get() * x).sum(..) / small_batches.len() as f64;
+//!     loss.backward()?;
+//! }
+//! sgd.step()?;
+//! sgd.zero_grad();
+//! assert_eq!(w.value().to_string(), "tensor([0.])");
+//! # Ok::<(), Error>(())
+//! ```
 
+mod adadelta;
+mod adagrad;
 mod adam;
+mod adamax;
+mod ema;
+mod first_order;
+mod flat;
+mod lbfgs;
+mod line_search;
+mod lion;
+mod muon;
+mod nadam;
+mod radam;
+mod rmsprop;
+mod rule;
+pub mod scheduler;
 mod sgd;
 mod slots;
 
-pub use adam::{Adam, AdamOptions, AdamW};
+pub use adadelta::{Adadelta, AdadeltaOptions};
+pub use adagrad::{Adagrad, AdagradOptions};
+pub use adam::{Adam, AdamOptions, AdamW, AdamWOptions};
+pub use adamax::{Adamax, AdamaxOptions};
+pub use ema::Ema;
+pub use first_order::{FirstOrder, Group};
+pub use lbfgs::{Lbfgs, LbfgsOptions, LineSearch};
+pub use lion::{Lion, LionOptions};
+pub use muon::{Muon, MuonOptions};
+pub use nadam::{NAdam, NAdamOptions};
+pub use radam::{RAdam, RAdamOptions};
+pub use rmsprop::{RmsProp, RmsPropOptions};
+pub use rule::{Given, Rule, Update};
+pub use scheduler::{LrScheduler, Scheduler};
 pub use sgd::{Sgd, SgdOptions};
 
 use crate::error::Result;
+use crate::io::Stateful;
+use crate::nn::Parameter;
 
-/// What every optimizer can do.
+/// What every optimizer can do. Its state ([`Stateful`]) holds settings, step counts and what it remembers: training
+/// goes on from it bit for bit.
 ///
 /// ```
 /// # use flambeau::prelude::*;
@@ -28,16 +80,38 @@ use crate::error::Result;
 /// assert_eq!(w.value().to_string(), "tensor([1.])");
 /// # Ok::<(), Error>(())
 /// ```
-pub trait Optimizer {
+pub trait Optimizer: Stateful {
     /// Moves every parameter that has a gradient. When it fails, parameters and state are as they were.
     fn step(&mut self) -> Result<()>;
 
     /// Forgets the gradients.
     fn zero_grad(&self);
 
-    /// The learning rate of the next step.
-    fn learning_rate(&self) -> f64;
+    /// The parameters it trains, each once.
+    fn parameters(&self) -> Vec<Parameter>;
 
-    /// Changes the learning rate; it makes no new plan.
-    fn set_learning_rate(&mut self, learning_rate: f64);
+    /// The number of groups of parameters.
+    fn group_count(&self) -> usize;
+
+    /// The learning rate of a group in the next step. Panics if there is no such group.
+    fn group_learning_rate(&self, group: usize) -> f64;
+
+    /// Changes the learning rate of a group; it makes no new plan. Panics if there is no such group.
+    fn set_group_learning_rate(&mut self, group: usize, learning_rate: f64);
+
+    /// The momentum of a group, or its β₁, where one is in use. Panics if there is no such group.
+    fn group_momentum(&self, group: usize) -> Option<f64>;
+
+    /// Changes the momentum of a group, or its β₁. Panics if there is no such group.
+    fn set_group_momentum(&mut self, group: usize, momentum: f64);
+
+    /// The learning rate of the first group in the next step.
+    fn learning_rate(&self) -> f64 {
+        self.group_learning_rate(0)
+    }
+
+    /// Changes the learning rate of all groups.
+    fn set_learning_rate(&mut self, learning_rate: f64) {
+        (0..self.group_count()).for_each(|group| self.set_group_learning_rate(group, learning_rate));
+    }
 }

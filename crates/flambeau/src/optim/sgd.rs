@@ -1,13 +1,12 @@
 //! Stochastic gradient descent.
 
-use super::Optimizer;
-use super::slots::{Given, Slots, Update};
-use crate::error::{Error, Result, expect};
-use crate::nn::Parameter;
-use crate::tensor::Tensor;
+use super::FirstOrder;
+use super::rule::{Given, Rule, Update, check_not_negative};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The settings of [`Sgd`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SgdOptions {
     /// The learning rate.
     pub learning_rate: f64,
@@ -19,11 +18,20 @@ pub struct SgdOptions {
     pub nesterov: bool,
     /// Adds this times the parameter to the gradient.
     pub weight_decay: f64,
+    /// Climbs instead of descending.
+    pub maximize: bool,
 }
 
 impl Default for SgdOptions {
     fn default() -> Self {
-        SgdOptions { learning_rate: 1e-3, momentum: 0.0, dampening: 0.0, nesterov: false, weight_decay: 0.0 }
+        SgdOptions {
+            learning_rate: 1e-3,
+            momentum: 0.0,
+            dampening: 0.0,
+            nesterov: false,
+            weight_decay: 0.0,
+            maximize: false,
+        }
     }
 }
 
@@ -41,80 +49,56 @@ impl Default for SgdOptions {
 /// assert_eq!(w.value().to_string(), "tensor([0.5000, 1.0000])");
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Debug)]
-pub struct Sgd {
-    slots: Slots,
-    options: SgdOptions,
-}
+pub type Sgd = FirstOrder<SgdOptions>;
 
-impl Sgd {
-    /// Plain descent with this learning rate.
-    #[track_caller]
-    pub fn new(parameters: impl IntoIterator<Item = Parameter>, learning_rate: f64) -> Sgd {
-        Sgd::with_options(parameters, SgdOptions { learning_rate, ..Default::default() })
-    }
+impl Rule for SgdOptions {
+    const NAME: &'static str = "Sgd";
 
-    /// Descent with all settings.
-    #[track_caller]
-    pub fn with_options(parameters: impl IntoIterator<Item = Parameter>, options: SgdOptions) -> Sgd {
-        expect(Sgd::try_with_options(parameters, options))
-    }
-
-    /// [`with_options`](Sgd::with_options), or the error instead of a panic.
-    pub fn try_with_options(
-        parameters: impl IntoIterator<Item = Parameter>,
-        options: SgdOptions,
-    ) -> Result<Sgd> {
-        let SgdOptions { learning_rate, momentum, dampening, nesterov, weight_decay } = options;
-        for (name, value) in
-            [("learning rate", learning_rate), ("momentum", momentum), ("weight decay", weight_decay)]
-        {
-            if value.is_nan() || value < 0.0 {
-                return Err(Error::argument("Sgd", format!("{name} {value} must not be negative")));
-            }
-        }
+    fn check(&self) -> Result<()> {
+        let SgdOptions { learning_rate, momentum, dampening, nesterov, weight_decay, .. } = *self;
+        let settings =
+            [("learning rate", learning_rate), ("momentum", momentum), ("weight decay", weight_decay)];
+        check_not_negative(Self::NAME, &settings)?;
         if nesterov && (momentum <= 0.0 || dampening != 0.0) {
-            return Err(Error::argument("Sgd", "Nesterov's momentum needs a momentum and no dampening"));
+            return Err(Error::argument(Self::NAME, "Nesterov's momentum needs a momentum and no dampening"));
         }
-        Ok(Sgd { slots: Slots::new("Sgd", parameters, usize::from(momentum != 0.0))?, options })
-    }
-}
-
-impl SgdOptions {
-    fn rule(&self, given: &Given) -> Result<Update> {
-        let mut grad = given.grad.clone();
-        if self.weight_decay != 0.0 {
-            grad = grad.try_add(given.value.try_mul(self.weight_decay)?)?;
-        }
-        let mut state: Vec<Tensor> = Vec::new();
-        if let [before] = given.state {
-            // The first time the direction is the gradient itself; the state is zero then.
-            let share = if given.step == 1 { 1.0 } else { 1.0 - self.dampening };
-            let direction = before.try_mul(self.momentum)?.try_add(grad.try_mul(share)?)?;
-            grad = match self.nesterov {
-                true => grad.try_add(direction.try_mul(self.momentum)?)?,
-                false => direction.clone(),
-            };
-            state.push(direction);
-        }
-        Ok(Update { value: given.value.try_add(grad.try_mul(-self.learning_rate)?)?, state })
-    }
-}
-
-impl Optimizer for Sgd {
-    fn step(&mut self) -> Result<()> {
-        self.slots.step(|given| self.options.rule(given))
+        Ok(())
     }
 
-    fn zero_grad(&self) {
-        self.slots.zero_grad();
+    fn states(&self) -> Vec<(&'static str, f64)> {
+        if self.momentum == 0.0 { Vec::new() } else { vec![("momentum_buffer", 0.0)] }
+    }
+
+    fn update(&self, given: &Given) -> Result<Update> {
+        let grad = given.gradient(self.maximize, self.weight_decay)?;
+        let Some(before) = given.states.first() else {
+            let value = given.value.try_add(grad.try_mul(-self.learning_rate)?)?;
+            return Ok(Update { value, states: Vec::new() });
+        };
+        // The first time the direction is the gradient itself; the state is zero then.
+        let share = if given.step == 1 { 1.0 } else { 1.0 - self.dampening };
+        let buffer = given.remember(0, &before.try_mul(self.momentum)?.try_add(grad.try_mul(share)?)?)?;
+        let direction = match self.nesterov {
+            true => grad.try_add(buffer.try_mul(self.momentum)?)?,
+            false => buffer.clone(),
+        };
+        let value = given.value.try_add(direction.try_mul(-self.learning_rate)?)?;
+        Ok(Update { value, states: vec![buffer] })
     }
 
     fn learning_rate(&self) -> f64 {
-        self.options.learning_rate
+        self.learning_rate
     }
 
     fn set_learning_rate(&mut self, learning_rate: f64) {
-        self.options.learning_rate = learning_rate;
+        self.learning_rate = learning_rate;
+    }
+
+    fn momentum(&self) -> Option<f64> {
+        (self.momentum != 0.0).then_some(self.momentum)
+    }
+
+    fn set_momentum(&mut self, momentum: f64) {
+        self.momentum = momentum;
     }
 }

@@ -1,5 +1,12 @@
 //! What optimizers share: the parameters with their state, and the step that moves them together or not at all.
+//!
+//! Parameters of one group and dtype are windows of one flat tensor, and so is each of their states: a step joins the
+//! gradients, applies the rule once, and hands every parameter its window of the result. All members of such a chunk
+//! take part in a step and have taken the same number of steps, or none takes part. Where that ceases to hold (a layer
+//! was left out, another was frozen), the chunk is divided for good.
 
+use super::flat::{Layout, MAX_ELEMENTS};
+use super::rule::{Given, Update};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
 use crate::dtype::DType;
@@ -8,53 +15,72 @@ use crate::nn::Parameter;
 use crate::op::{Meta, Op};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 /// Steps that can still be taken back when a fault shows.
 const REMEMBERED_STEPS: usize = 1024;
 
-/// A parameter with what the optimizer remembers about it.
+/// A parameter as the optimizer knows it.
 #[derive(Debug)]
 struct Slot {
     parameter: Parameter,
-    state: Vec<Tensor>,
     /// Steps this parameter has taken.
     steps: u64,
+    /// The window the optimizer put in last; any other value is somebody else's.
+    given: Tensor,
+}
+
+impl Slot {
+    fn gradient(&self) -> Option<Tensor> {
+        self.parameter.grad().filter(|_| self.parameter.requires_grad())
+    }
+}
+
+/// Parameters that step together.
+#[derive(Debug, Clone)]
+struct Chunk {
+    group: usize,
+    members: Arc<[usize]>,
+    layout: Layout,
+    value: Tensor,
+    states: Vec<Tensor>,
+    /// The members have not been given their windows yet.
+    fresh: bool,
+}
+
+impl Chunk {
+    fn tensors(&self) -> impl Iterator<Item = Value> {
+        self.states.iter().chain([&self.value]).map(|tensor| tensor.value().clone())
+    }
 }
 
 /// The parameters of an optimizer, each once.
 #[derive(Debug)]
 pub(super) struct Slots {
+    optimizer: &'static str,
+    /// May parameters share a chunk?
+    elementwise: bool,
     slots: Vec<Slot>,
+    chunks: Vec<Chunk>,
     device: Device,
     /// The latest steps: the run that made each, and the slots it moved.
-    recent: VecDeque<(u64, Vec<usize>)>,
-}
-
-/// What a rule is given about one parameter.
-pub(super) struct Given<'a> {
-    pub value: &'a Tensor,
-    pub grad: &'a Tensor,
-    pub state: &'a [Tensor],
-    /// This step's number, from 1.
-    pub step: u64,
-}
-
-/// What a rule makes of it.
-pub(super) struct Update {
-    pub value: Tensor,
-    pub state: Vec<Tensor>,
+    recent: VecDeque<(u64, Vec<Arc<[usize]>>)>,
 }
 
 impl Slots {
-    /// Takes parameters, tied ones once, with `states` zeros each, and evaluates all of them in one plan: the first
-    /// step then has the same structure as all later ones.
-    pub fn new(
-        optimizer: &'static str,
-        parameters: impl IntoIterator<Item = Parameter>,
-        states: usize,
-    ) -> Result<Slots> {
+    /// No parameters yet, on the device where they will be.
+    pub fn new(optimizer: &'static str, elementwise: bool, device: &Device) -> Slots {
+        let (slots, chunks, recent) = (Vec::new(), Vec::new(), VecDeque::new());
+        Slots { optimizer, elementwise, slots, chunks, device: device.clone(), recent }
+    }
+
+    /// Takes a group of parameters, tied ones once, with a state for each initial value, and evaluates all of them in
+    /// one plan: the first step then has the same structure as all later ones.
+    pub fn add_group(&mut self, group: usize, parameters: Vec<Parameter>, states: &[f64]) -> Result<()> {
+        let known: HashSet<u64> = self.slots.iter().map(|slot| slot.parameter.id()).collect();
         let mut seen = HashSet::new();
+<<<<<<< HEAD
         let distinct = parameters.into_iter().filter(|parameter| seen.insert(parameter.id()));
         let slot = |parameter: Parameter| {
             let zeros = || Tensor::zeros(parameter.shape(), (parameter.dtype(), &parameter.device()));
@@ -68,45 +94,181 @@ impl Slots {
         if let Some(other) = slots.iter().find(|slot| slot.parameter.device() != device) {
             let (left, right) = (format!("{device:?}"), format!("{:?}", other.parameter.device()));
             return Err(Error::DeviceMismatch { op: optimizer, left, right });
+=======
+        let distinct: Vec<Parameter> =
+            parameters.into_iter().filter(|parameter| seen.insert(parameter.id())).collect();
+        if distinct.is_empty() {
+            return Err(Error::argument(self.optimizer, "the list of parameters is empty"));
+>>>>>>> 659195f (Optimizers update flat tensors: groups, ten rules, saved state, one update whatever the number of parameters)
         }
-        let values = slots.iter().map(|slot| slot.parameter.value().value().clone());
-        let states = slots.iter().flat_map(|slot| &slot.state).map(|state| state.value().clone());
-        device.evaluate(&values.chain(states).collect::<Vec<Value>>())?;
-        Ok(Slots { slots, device, recent: VecDeque::new() })
+        if let Some(shared) = distinct.iter().find(|parameter| known.contains(&parameter.id())) {
+            return Err(Error::argument(self.optimizer, format!("{shared:?} is in two groups")));
+        }
+        if let Some(other) = distinct.iter().find(|parameter| *parameter.device() != self.device) {
+            let (left, right) = (format!("{:?}", self.device), format!("{:?}", other.device()));
+            return Err(Error::DeviceMismatch { op: self.optimizer, left, right });
+        }
+        let first = self.slots.len();
+        let slot = |parameter: Parameter| Slot { steps: 0, given: parameter.value(), parameter };
+        let added: Vec<Slot> = distinct.into_iter().map(slot).collect();
+        let chunks = self.arrange(group, first, &added, states)?;
+        self.device.evaluate_guarded(&chunks.iter().flat_map(Chunk::tensors).collect::<Vec<_>>())?;
+        self.slots.extend(added);
+        self.chunks.extend(chunks);
+        self.hand_out()
+    }
+
+    /// Puts slots, the first of which will be number `first`, into chunks.
+    fn arrange(&self, group: usize, first: usize, slots: &[Slot], states: &[f64]) -> Result<Vec<Chunk>> {
+        let mut open: BTreeMap<String, (Vec<usize>, usize)> = BTreeMap::new();
+        let mut lists: Vec<Vec<usize>> = Vec::new();
+        for (index, Slot { parameter, .. }) in slots.iter().enumerate() {
+            let (list, elements) = open.entry(parameter.dtype().to_string()).or_default();
+            if !list.is_empty() && (!self.elementwise || *elements + parameter.numel() > MAX_ELEMENTS) {
+                lists.push(std::mem::take(list));
+                *elements = 0;
+            }
+            list.push(index);
+            *elements += parameter.numel();
+        }
+        lists.extend(open.into_values().map(|(list, _)| list));
+        let chunk = |list: &Vec<usize>| {
+            let parameters = || list.iter().map(|&index| &slots[index].parameter);
+            let layout = match self.elementwise {
+                true => Layout::flat(parameters().map(Parameter::shape)),
+                false => Layout::single(slots[list[0]].parameter.shape()),
+            };
+            let value = layout.gather(&parameters().map(Parameter::value).collect::<Vec<_>>())?;
+            let options = (value.dtype(), &self.device);
+            let states = states.iter().map(|&initial| Tensor::try_full(layout.shape(), initial, options));
+            let members = list.iter().map(|index| first + index).collect();
+            Ok(Chunk { group, members, states: states.collect::<Result<_>>()?, layout, value, fresh: true })
+        };
+        lists.iter().map(chunk).collect()
+    }
+
+    /// Gives the members of new chunks their windows.
+    fn hand_out(&mut self) -> Result<()> {
+        for chunk in self.chunks.iter_mut().filter(|chunk| chunk.fresh) {
+            for (&member, window) in chunk.members.iter().zip(chunk.layout.windows(&chunk.value)) {
+                let slot = &mut self.slots[member];
+                slot.parameter.try_set(&window)?;
+                slot.given = window;
+            }
+            chunk.fresh = false;
+        }
+        Ok(())
     }
 
     pub fn zero_grad(&self) {
         self.slots.iter().for_each(|slot| slot.parameter.zero_grad());
     }
 
-    /// Applies a rule to every parameter that learns and has a gradient.
-    pub fn step(&mut self, rule: impl Fn(&Given) -> Result<Update>) -> Result<()> {
+    pub fn parameters(&self) -> impl Iterator<Item = &Parameter> {
+        self.slots.iter().map(|slot| &slot.parameter)
+    }
+
+    /// Applies a rule, which is told the group, to every parameter that learns and has a gradient.
+    pub fn step(&mut self, rule: impl Fn(usize, &Given) -> Result<Update>) -> Result<()> {
         self.forget_void_steps();
-        let mut updates = Vec::new();
+        let mut updates: Vec<(usize, Update)> = Vec::with_capacity(self.chunks.len());
+        let undivided;
         {
             let _guard = no_grad_guard();
-            for (index, slot) in self.slots.iter().enumerate() {
-                if let Some(grad) = slot.parameter.grad().filter(|_| slot.parameter.requires_grad()) {
-                    updates.push((index, slot.update(&grad, &rule)?));
+            let gradients: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
+            undivided = self.divide(&gradients)?;
+            for (index, chunk) in self.chunks.iter().enumerate() {
+                let parts: Option<Vec<Tensor>> =
+                    chunk.members.iter().map(|&member| gradients[member].clone()).collect();
+                if let Some(parts) = parts {
+                    updates.push((index, self.update(chunk, &parts, &rule)?));
                 }
             }
         }
-        let written = updates.iter().flat_map(|(_, update)| update.state.iter().chain([&update.value]));
-        let written: Vec<Value> = written.map(|tensor| tensor.value().clone()).collect();
-        let run = self.device.evaluate_with_held(&written)?;
+        let new = updates.iter().flat_map(|(_, update)| update.states.iter().chain([&update.value]));
+        let moved_only = self.chunks.iter().filter(|chunk| chunk.fresh).flat_map(Chunk::tensors);
+        let written: Vec<Value> = new.map(|tensor| tensor.value().clone()).chain(moved_only).collect();
+        let run = match self.device.evaluate_with_held(&written) {
+            Ok(run) => run,
+            Err(error) => {
+                self.chunks = undivided.unwrap_or(std::mem::take(&mut self.chunks));
+                return Err(error);
+            }
+        };
         let mut moved = Vec::with_capacity(updates.len());
-        for (index, update) in updates {
-            let slot = &mut self.slots[index];
-            slot.parameter.try_set(&update.value)?;
-            slot.state = update.state;
-            slot.steps += 1;
-            moved.push(index);
+        for (index, Update { value, states }) in updates {
+            let chunk = &mut self.chunks[index];
+            (chunk.value, chunk.states, chunk.fresh) = (value, states, true);
+            chunk.members.iter().for_each(|&member| self.slots[member].steps += 1);
+            moved.push(chunk.members.clone());
         }
         self.recent.push_back((run, moved));
         if self.recent.len() > REMEMBERED_STEPS {
             self.recent.pop_front();
         }
-        Ok(())
+        self.hand_out()
+    }
+
+    /// Divides chunks whose members no longer step together; returns the chunks as they were.
+    fn divide(&mut self, gradients: &[Option<Tensor>]) -> Result<Option<Vec<Chunk>>> {
+        let pace = |member: usize| gradients[member].as_ref().map(|_| self.slots[member].steps);
+        let is_mixed =
+            |chunk: &Chunk| chunk.members.iter().any(|&member| pace(member) != pace(chunk.members[0]));
+        if !self.chunks.iter().any(is_mixed) {
+            return Ok(None);
+        }
+        let mut chunks = Vec::new();
+        for chunk in &self.chunks {
+            if !is_mixed(chunk) {
+                chunks.push(chunk.clone());
+                continue;
+            }
+            let mut by_pace: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
+            for (place, &member) in chunk.members.iter().enumerate() {
+                by_pace.entry(pace(member)).or_default().push(place);
+            }
+            let states: Vec<Vec<Tensor>> =
+                chunk.states.iter().map(|state| chunk.layout.windows(state).collect()).collect();
+            for places in by_pace.into_values() {
+                let members: Arc<[usize]> = places.iter().map(|&place| chunk.members[place]).collect();
+                let parameters = || members.iter().map(|&member| &self.slots[member].parameter);
+                let layout = Layout::flat(parameters().map(Parameter::shape));
+                let value = layout.gather(&parameters().map(Parameter::value).collect::<Vec<_>>())?;
+                let picked = |state: &Vec<Tensor>| {
+                    layout.gather(&places.iter().map(|&place| state[place].clone()).collect::<Vec<_>>())
+                };
+                let states = states.iter().map(picked).collect::<Result<_>>()?;
+                chunks.push(Chunk { group: chunk.group, members, layout, value, states, fresh: true });
+            }
+        }
+        Ok(Some(std::mem::replace(&mut self.chunks, chunks)))
+    }
+
+    /// The rule's result for a chunk, which takes effect only as long as the device has seen no fault.
+    fn update(
+        &self,
+        chunk: &Chunk,
+        gradients: &[Tensor],
+        rule: impl Fn(usize, &Given) -> Result<Update>,
+    ) -> Result<Update> {
+        let members = || chunk.members.iter().map(|&member| &self.slots[member]);
+        let value = match members().all(|slot| slot.parameter.holds(&slot.given)) {
+            true => chunk.value.clone(),
+            false => {
+                chunk.layout.gather(&members().map(|slot| slot.parameter.value()).collect::<Vec<_>>())?
+            }
+        };
+        let grad = chunk.layout.gather(gradients)?;
+        let step = self.slots[chunk.members[0]].steps + 1;
+        let healthy = Tensor::source(Op::Healthy, Meta::new(value.shape(), DType::Bool), &self.device, &[])?;
+        let given = Given { value: &value, grad: &grad, states: &chunk.states, step, healthy: &healthy };
+        let Update { value: new, states } = rule(chunk.group, &given)?;
+        let guard = |(state, new): (usize, Tensor)| match new.is_chosen_by(&healthy) {
+            true => Ok(new),
+            false => given.remember(state, &new),
+        };
+        let states = states.into_iter().enumerate().map(guard).collect::<Result<_>>()?;
+        Ok(Update { states, value: healthy.try_where_cond(&new, &value)? })
     }
 
     /// Steps that a fault on the device has made void do not count.
@@ -114,21 +276,52 @@ impl Slots {
         while let Some((run, moved)) = self.recent.back()
             && self.device.backend().void_because(*run).is_some()
         {
-            moved.iter().for_each(|&index| self.slots[index].steps -= 1);
+            moved.iter().flat_map(|members| &**members).for_each(|&member| self.slots[member].steps -= 1);
             self.recent.pop_back();
         }
     }
-}
 
-impl Slot {
-    /// The rule's result, which takes effect only as long as the device has seen no fault.
-    fn update(&self, grad: &Tensor, rule: impl Fn(&Given) -> Result<Update>) -> Result<Update> {
-        let value = self.parameter.value();
-        let healthy =
-            Tensor::source(Op::Healthy, Meta::new(value.shape(), DType::Bool), value.device(), &[])?;
-        let given = Given { value: &value, grad, state: &self.state, step: self.steps + 1 };
-        let new = rule(&given)?;
-        let kept = new.state.iter().zip(&self.state).map(|(new, old)| healthy.try_where_cond(new, old));
-        Ok(Update { state: kept.collect::<Result<_>>()?, value: healthy.try_where_cond(&new.value, &value)? })
+    /// The steps each parameter has taken, without those that a fault has made void.
+    pub fn steps(&self) -> Vec<u64> {
+        let mut steps: Vec<u64> = self.slots.iter().map(|slot| slot.steps).collect();
+        let void = |(run, _): &&(u64, Vec<Arc<[usize]>>)| self.device.backend().void_because(*run).is_some();
+        for (_, moved) in self.recent.iter().rev().take_while(void) {
+            moved.iter().flat_map(|members| &**members).for_each(|&member| steps[member] -= 1);
+        }
+        steps
+    }
+
+    /// The states of each parameter, in its shape.
+    pub fn states(&self) -> Vec<Vec<Tensor>> {
+        let mut states: Vec<Vec<Tensor>> = self.slots.iter().map(|_| Vec::new()).collect();
+        for chunk in &self.chunks {
+            for state in &chunk.states {
+                for (&member, window) in chunk.members.iter().zip(chunk.layout.windows(state)) {
+                    states[member].push(window);
+                }
+            }
+        }
+        states
+    }
+
+    /// Takes up steps and states of all parameters, which fit them.
+    pub fn load(&mut self, steps: &[u64], states: &[Vec<Tensor>]) -> Result<()> {
+        let mut loaded = Vec::with_capacity(self.chunks.len());
+        for chunk in &self.chunks {
+            let count = states[chunk.members[0]].len();
+            let state = |index: usize| {
+                let parts = chunk.members.iter().map(|&member| states[member][index].detach());
+                chunk.layout.gather(&parts.collect::<Vec<_>>())
+            };
+            loaded.push((0..count).map(state).collect::<Result<Vec<Tensor>>>()?);
+        }
+        let values = loaded.iter().flatten().map(|state| state.value().clone());
+        self.device.evaluate_guarded(&values.collect::<Vec<_>>())?;
+        for (chunk, states) in self.chunks.iter_mut().zip(loaded) {
+            chunk.states = states;
+        }
+        self.slots.iter_mut().zip(steps).for_each(|(slot, &steps)| slot.steps = steps);
+        self.recent.clear();
+        Ok(())
     }
 }

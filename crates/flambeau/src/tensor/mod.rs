@@ -57,7 +57,7 @@ use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::{Grads, Meta, Op, Saves, Vjp};
+use crate::op::{Grads, Meta, Op, Saves, View, Vjp};
 use crate::shape::Shape;
 use node::{Node, State, Value};
 use smallvec::{SmallVec, smallvec};
@@ -246,6 +246,71 @@ impl Tensor {
         let state = State::Pending { op: Op::Unsaved, inputs: SmallVec::new(), data: SmallVec::new() };
         let node = Node::new(device.clone(), smallvec![meta.clone()], Location::caller(), state);
         Tensor::from_parts(Value { node, output: 0 }, None)
+    }
+
+    /// The part of this flat tensor that starts at `start`, in that shape. Unlike other views it is never evaluated
+    /// for its own sake by an optimizer's step, although somebody holds it: what it looks at is in memory already,
+    /// and looking costs nothing.
+    #[track_caller]
+    pub(crate) fn window(&self, start: usize, shape: &Shape) -> Tensor {
+        let view = |input: Value, view: View, shape: &Shape, data: &[Scalar]| {
+            let meta = Meta::new(shape, input.meta().dtype);
+            let state = State::Pending {
+                op: Op::View(view),
+                inputs: smallvec![input],
+                data: SmallVec::from_slice(data),
+            };
+            let node = Node::new(self.device().clone(), smallvec![meta], Location::caller(), state);
+            Value { node, output: 0 }
+        };
+        let (mut value, numel) = (self.value.clone(), shape.numel());
+        if numel != self.numel() {
+            let slice = View::Slice { dim: 0, step: 1 };
+            value = view(value, slice, &Shape::from([numel]), &[Scalar::Int(start as i64)]);
+        }
+        if value.meta().shape != *shape {
+            value = view(value, View::Reshape, shape, &[]);
+        }
+        Tensor::from_parts(value, None)
+    }
+
+    /// What this is a [`window`](Tensor::window) of, and where it starts; itself where it is no such view.
+    pub(crate) fn looks_at(&self) -> (Tensor, usize) {
+        let seen = |value: &Value| match &*value.node.state() {
+            State::Pending { op: Op::View(View::Reshape), inputs, .. } => Some((inputs[0].clone(), None)),
+            State::Pending { op: Op::View(View::Slice { dim: 0, step: 1 }), inputs, data } => {
+                match data[..] {
+                    [Scalar::Int(start)] if inputs[0].meta().shape.rank() == 1 => {
+                        Some((inputs[0].clone(), Some(start as usize)))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let mut found = (self.value.clone(), 0);
+        while let Some((input, start)) = seen(&found.0) {
+            found = (input, found.1 + start.unwrap_or(0));
+            if start.is_some() {
+                break;
+            }
+        }
+        (Tensor::from_parts(found.0, None), found.1)
+    }
+
+    /// Is it a choice between two values, still to be made, by this condition?
+    pub(crate) fn is_chosen_by(&self, condition: &Tensor) -> bool {
+        match &*self.value.node.state() {
+            State::Pending { op: Op::Map(op), inputs, .. } => {
+                **op == crate::op::elementwise::SELECT && Arc::ptr_eq(&inputs[0].node, &condition.value.node)
+            }
+            _ => false,
+        }
+    }
+
+    /// Do both handles point at the same node's same output?
+    pub(crate) fn is_same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.value.node, &other.value.node) && self.value.output == other.value.output
     }
 
     pub(crate) fn value(&self) -> &Value {

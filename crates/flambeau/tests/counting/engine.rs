@@ -77,23 +77,14 @@ fn a_training_step_is_one_run_of_one_cached_plan() {
     let _alone = alone();
     for device in devices() {
         let mlp = Mlp::new(&device);
-        let optimizers: Vec<(Box<dyn Optimizer>, &str)> = vec![
-            (
-                Box::new(Sgd::with_options(
-                    mlp.parameters(),
-                    SgdOptions { learning_rate: 0.01, momentum: 0.9, dampening: 0.1, ..Default::default() },
-                )),
-                "sgd",
-            ),
-            (
-                Box::new(Adam::with_options(
-                    mlp.parameters(),
-                    AdamOptions { amsgrad: true, ..Default::default() },
-                )),
-                "adam",
-            ),
-        ];
-        for (mut optimizer, name) in optimizers {
+        let sgd = SgdOptions { learning_rate: 0.01, momentum: 0.9, dampening: 0.1, ..Default::default() };
+        let adam = AdamOptions { amsgrad: true, ..Default::default() };
+        for name in ["sgd", "adam"] {
+            // Made one after the other: an optimizer takes the parameters' values into its own memory.
+            let mut optimizer: Box<dyn Optimizer> = match name {
+                "sgd" => Box::new(Sgd::with_options(mlp.parameters(), sgd)),
+                _ => Box::new(Adam::with_options(mlp.parameters(), adam)),
+            };
             let (_, first) = cost(&device, || train(&mlp, &mut *optimizer));
             assert_eq!((first.runs, first.misses), (1, 1), "{name}");
             for step in 2..6 {
@@ -107,6 +98,34 @@ fn a_training_step_is_one_run_of_one_cached_plan() {
                 assert!(loss.item_blocking().unwrap() > 0.0);
                 assert_eq!(device.plan_stats(), before);
             }
+        }
+    }
+}
+
+/// Joining gradients that lie apart takes kernels; the update itself takes two more, whatever their number.
+#[test]
+fn an_update_takes_as_many_kernels_for_forty_parameters_as_for_one() {
+    let _alone = alone();
+    for device in devices() {
+        for count in [1, 4, 40] {
+            let ones = |shape: [usize; 2]| Tensor::ones(shape, &device);
+            let parameters: Vec<Parameter> = (0..count).map(|_| Parameter::new(&ones([8, 8]))).collect();
+            let gradients: Vec<Tensor> = (0..count).map(|_| ones([8, 8])).collect();
+            eval(&gradients.iter().collect::<Vec<_>>()).unwrap();
+            let mut adam = Adam::new(parameters.clone(), 0.1);
+            let mut step = || {
+                let mut pairs = parameters.iter().zip(&gradients);
+                pairs.try_for_each(|(parameter, grad)| parameter.set_grad(Some(grad))).unwrap();
+                adam.step().unwrap();
+            };
+            step();
+            let (_, second) = cost(&device, step);
+            assert_eq!((second.runs, second.hits), (1, 1), "{count} parameters");
+            assert_values(&parameters[count - 1].value().narrow(0, 0, 1), &[0.8; 8]);
+            let flat: Vec<Tensor> = gradients.iter().map(|grad| grad.reshape([64])).collect();
+            let (_, joining) = cost(&device, || Tensor::cat(&flat, 0).eval().unwrap());
+            let joining = if count == 1 { 0 } else { joining.kernels };
+            assert!(second.kernels <= joining + 2, "{count} parameters: {} kernels", second.kernels);
         }
     }
 }

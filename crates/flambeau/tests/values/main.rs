@@ -19,6 +19,8 @@ mod loss;
 mod op_suite;
 mod optim;
 mod pytorch;
+mod optim_reference;
+mod optim_state;
 mod random_graphs;
 mod scan_sort;
 mod suite;

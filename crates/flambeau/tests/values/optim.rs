@@ -2,7 +2,7 @@
 
 use crate::common::{assert_values, devices, values};
 use flambeau::nn::Parameter;
-use flambeau::optim::{Adam, AdamOptions, AdamW, Optimizer, Sgd, SgdOptions};
+use flambeau::optim::{Adam, AdamOptions, AdamW, AdamWOptions, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;
 
 /// Printed by tools/reference/optim.py with PyTorch 1.13: the loss of the tenth step and the parameters after it.
@@ -43,7 +43,10 @@ fn optimizer(case: &str, parameters: &[Parameter]) -> Box<dyn Optimizer> {
         "adam amsgrad" => Box::new(Adam::with_options(parameters, jumpy)),
         "adamw" => Box::new(AdamW::new(parameters, 0.05)),
         "adamw amsgrad" => {
-            Box::new(AdamW::with_options(parameters, AdamOptions { weight_decay: 0.2, ..jumpy }))
+            let AdamOptions { learning_rate, betas, amsgrad, .. } = jumpy;
+            let options =
+                AdamWOptions { learning_rate, betas, amsgrad, weight_decay: 0.2, ..Default::default() };
+            Box::new(AdamW::with_options(parameters, options))
         }
         other => panic!("no optimizer for {other}"),
     }
