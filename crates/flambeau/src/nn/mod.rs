@@ -7,6 +7,7 @@ pub mod init;
 mod layers;
 pub mod loss;
 mod mode;
+pub mod models;
 mod module;
 mod parameter;
 mod summary;

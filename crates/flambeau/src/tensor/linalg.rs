@@ -84,6 +84,11 @@ impl Tensor {
                 DType::Bool => return Err(Error::dtype_not_accepted("matmul", DType::Bool, "a number dtype")),
                 dtype => dtype,
             };
+            // Batches of rows times one matrix are more rows: one product, and one for each gradient.
+            if self.rank() > 2 && other.rank() == 2 && self.size(-1) == other.size(0) {
+                let shape = self.shape().with(self.rank() - 1, other.size(1));
+                return self.try_flatten(0, -2)?.try_matmul(other)?.try_reshape(shape);
+            }
             let a = if self.rank() == 1 { self.try_unsqueeze(0)? } else { self.clone() };
             let b = if other.rank() == 1 { other.try_unsqueeze(1)? } else { other.clone() };
             let (m, k) = (a.size(-2), a.size(-1));

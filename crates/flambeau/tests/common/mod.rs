@@ -1,6 +1,8 @@
 //! What the integration tests share: the devices a test body runs on.
 #![allow(dead_code)]
 
+pub mod recorded;
+
 use flambeau::{Device, GpuConfig, Tensor, block_on};
 use std::sync::OnceLock;
 

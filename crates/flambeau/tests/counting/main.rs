@@ -10,6 +10,7 @@ mod deep_graph;
 mod engine;
 mod layers;
 mod nn_plans;
+mod sequences;
 mod tensor_plans;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,7 @@
 //! The layers, one topic per file: parameters with PyTorch's names, defaults and first values, and what they compute.
 
 mod activation;
+mod attention;
 mod batch_norm;
 mod conv;
 mod distance;
@@ -10,15 +11,18 @@ mod linear;
 mod norm;
 mod padding;
 mod pool;
+mod recurrent;
 mod reshape;
 mod resize;
 mod text;
+mod transformer;
 
 pub use activation::{
     Celu, Elu, Gelu, GeluApproximation, Glu, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyRelu,
     LogSigmoid, LogSoftmax, Mish, PRelu, PReluOptions, RRelu, Relu, Relu6, Selu, Sigmoid, Silu, Softmax,
     Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
 };
+pub use attention::{AttentionMasks, AttentionWeights, MultiheadAttention, MultiheadAttentionOptions};
 pub use batch_norm::{
     BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, BatchNormOptions, InstanceNorm, InstanceNorm1d,
     InstanceNorm2d, InstanceNorm3d, InstanceNormOptions, RunningStatistics,
@@ -44,8 +48,17 @@ pub use pool::{
     AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d,
     MaxPool, MaxPool1d, MaxPool2d, MaxPool3d, OutputSizes,
 };
+pub use recurrent::{
+    CellOptions, Gru, GruCell, GruOptions, Lstm, LstmCell, LstmOptions, Rnn, RnnCell, RnnCellOptions,
+    RnnNonlinearity, RnnOptions,
+};
 pub use reshape::{Flatten, Identity, Unflatten};
 pub use resize::{PixelShuffle, PixelUnshuffle, Upsample};
+pub use transformer::{
+    Transformer, TransformerActivation, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer, TransformerLayerOptions, TransformerMasks, TransformerOptions,
+    sinusoidal_positions, try_sinusoidal_positions,
+};
 
 /// The constructors of a layer with parameters, from the body of the last: `new(required, options)`,
 /// `with_options(required, layer, options)` and `try_with_options`, where `options` are dtype and device.

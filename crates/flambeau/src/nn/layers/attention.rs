@@ -1,0 +1,376 @@
+//! Multi-head attention.
+
+use super::{Linear, LinearOptions, constructors};
+use crate::dtype::DType;
+use crate::error::{Error, Result, expect};
+use crate::nn::functional::AttentionOptions;
+use crate::nn::{Forward, Mode, Module, Parameter, init};
+use crate::rng::Generator;
+use crate::tensor::{Tensor, TensorOptions};
+
+/// The settings of [`MultiheadAttention`]; the defaults are PyTorch's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MultiheadAttentionOptions {
+    /// Are biases added to the projections?
+    pub bias: bool,
+    /// The probability with which a weight of the attention is dropped in training.
+    pub dropout: f64,
+    /// Features of the keys; those of the queries if absent.
+    pub kdim: Option<usize>,
+    /// Features of the values; those of the queries if absent.
+    pub vdim: Option<usize>,
+    /// Is the batch the first dimension of inputs and output?
+    pub batch_first: bool,
+}
+
+impl Default for MultiheadAttentionOptions {
+    fn default() -> Self {
+        MultiheadAttentionOptions { bias: true, dropout: 0.0, kdim: None, vdim: None, batch_first: false }
+    }
+}
+
+/// Who may look at what, of L queries and S keys in B sequences. As in PyTorch's layers, true means: not this one.
+///
+/// ```
+/// use flambeau::{nn::AttentionMasks, prelude::*};
+/// let padding = Tensor::new([[false, false, true]], &Device::cpu());
+/// let masks = AttentionMasks { causal: true, ..AttentionMasks::padding(&padding) };
+/// assert!(masks.key_padding_mask.is_some());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct AttentionMasks {
+    /// (L, S) or (B · heads, L, S). Booleans: true where a query may not look. Numbers: added to the scores.
+    pub attn_mask: Option<Tensor>,
+    /// (B, S), or (S) for one sequence. Booleans: true where a key is padding. Numbers: added to the scores.
+    pub key_padding_mask: Option<Tensor>,
+    /// Query i sees keys 0 to i only.
+    pub causal: bool,
+}
+
+impl AttentionMasks {
+    /// Query i sees keys 0 to i only.
+    pub fn causal() -> AttentionMasks {
+        AttentionMasks { causal: true, ..Default::default() }
+    }
+
+    /// Keys that are padding (true) are not seen.
+    pub fn padding(mask: &Tensor) -> AttentionMasks {
+        AttentionMasks { key_padding_mask: Some(mask.clone()), ..Default::default() }
+    }
+
+    /// One mask for scores (B, heads, L, S), in the sense of scaled_dot_product_attention: true where a query looks.
+    fn joined(&self, scores: [usize; 4], like: &Tensor) -> Result<Option<Tensor>> {
+        let [batch, heads, queries, keys] = scores;
+        let refuse = |name: &str, mask: &Tensor, wanted: String| {
+            let message = format!("{name} {} must be {wanted}", mask.shape());
+            Err(Error::shape("MultiheadAttention", message))
+        };
+        let mut masks = Vec::new();
+        if let Some(mask) = &self.attn_mask {
+            masks.push(match mask.shape().dims() {
+                dims if dims == [queries, keys] => mask.clone(),
+                dims if dims == [batch * heads, queries, keys] => mask.try_reshape(scores)?,
+                _ => {
+                    let wanted = format!("[{queries}, {keys}] or [{}, {queries}, {keys}]", batch * heads);
+                    return refuse("attn_mask", mask, wanted);
+                }
+            });
+        }
+        if let Some(mask) = &self.key_padding_mask {
+            if mask.numel() != batch * keys || mask.size(-1) != keys {
+                return refuse("key_padding_mask", mask, format!("[{batch}, {keys}]"));
+            }
+            masks.push(mask.try_reshape([batch, 1, 1, keys])?);
+        }
+        if self.causal && !masks.is_empty() {
+            let place = |dim| like.iota_of(&[queries, keys].into(), dim);
+            masks.push(place(1).try_gt(&place(0))?);
+        }
+        let (hidden, added): (Vec<Tensor>, Vec<Tensor>) =
+            masks.into_iter().partition(|mask| mask.dtype() == DType::Bool);
+        let hidden = hidden.into_iter().map(Ok).reduce(|a, b| a?.try_logical_or(&b?)).transpose()?;
+        let added = added.into_iter().map(Ok).reduce(|a, b| a?.try_add(&b?)).transpose()?;
+        match (hidden, added) {
+            (Some(hidden), Some(added)) => hidden.try_where_cond(f64::NEG_INFINITY, &added).map(Some),
+            (Some(hidden), None) => hidden.try_logical_not().map(Some),
+            (None, added) => Ok(added),
+        }
+    }
+}
+
+/// In which form attention weights are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttentionWeights {
+    /// The mean of all heads, (B, L, S).
+    #[default]
+    Averaged,
+    /// Each head's, (B, heads, L, S).
+    PerHead,
+}
+
+/// softmax(Q Kᵀ / √d) V in several heads, of d = embed / heads features each, with linear projections before and after.
+///
+/// Parameters are PyTorch's: `in_proj_weight` (3 · embed, embed) for Q, K, V below each other, or `q_proj_weight`,
+/// `k_proj_weight`, `v_proj_weight` where keys or values have other sizes; `in_proj_bias`; `out_proj`.
+///
+/// ```
+/// use flambeau::{nn::{AttentionMasks, MultiheadAttention}, prelude::*};
+/// let attention = MultiheadAttention::new(8, 2, &Device::cpu());
+/// let x = Tensor::ones([5, 3, 8], &Device::cpu());
+/// let y = attention.forward(&x, &x, &x, &AttentionMasks::causal());
+/// assert_eq!(y.shape().dims(), [5, 3, 8]);
+/// ```
+#[derive(Module)]
+pub struct MultiheadAttention {
+    in_proj_weight: Option<Parameter>,
+    q_proj_weight: Option<Parameter>,
+    k_proj_weight: Option<Parameter>,
+    v_proj_weight: Option<Parameter>,
+    in_proj_bias: Option<Parameter>,
+    /// The projection of the joined heads.
+    pub out_proj: Linear,
+    mode: Mode,
+    embed_dim: usize,
+    num_heads: usize,
+    dropout: f64,
+    batch_first: bool,
+}
+
+/// A parameter of zeros.
+fn zeros(size: usize, options: &TensorOptions) -> Result<Parameter> {
+    Parameter::try_new(&Tensor::zeros([size], options))
+}
+
+/// A matrix in U(−b, b) with b = √(6 / (rows + columns)).
+fn xavier(rows: usize, columns: usize, options: &TensorOptions) -> Result<Parameter> {
+    init::uniform_parameter([rows, columns], (6.0 / (rows + columns) as f64).sqrt(), options)
+}
+
+impl MultiheadAttention {
+    constructors! {
+        (embed_dim: usize, num_heads: usize; layer: MultiheadAttentionOptions; options)
+        MultiheadAttention::build(embed_dim, num_heads, layer, &options)
+    }
+
+    fn build(
+        embed_dim: usize,
+        num_heads: usize,
+        layer: MultiheadAttentionOptions,
+        options: &TensorOptions,
+    ) -> Result<MultiheadAttention> {
+        if num_heads == 0 || embed_dim == 0 || !embed_dim.is_multiple_of(num_heads) {
+            let message = format!("{embed_dim} features cannot be shared among {num_heads} heads");
+            return Err(Error::argument("MultiheadAttention", message));
+        }
+        let (keys, values) = (layer.kdim.unwrap_or(embed_dim), layer.vdim.unwrap_or(embed_dim));
+        let joined = keys == embed_dim && values == embed_dim;
+        let apart = |inputs: usize| (!joined).then(|| xavier(embed_dim, inputs, options)).transpose();
+        let attention = MultiheadAttention {
+            in_proj_weight: joined.then(|| xavier(3 * embed_dim, embed_dim, options)).transpose()?,
+            q_proj_weight: apart(embed_dim)?,
+            k_proj_weight: apart(keys)?,
+            v_proj_weight: apart(values)?,
+            in_proj_bias: layer.bias.then(|| zeros(3 * embed_dim, options)).transpose()?,
+            out_proj: Linear::try_with_options(
+                embed_dim,
+                embed_dim,
+                LinearOptions { bias: layer.bias },
+                options,
+            )?,
+            mode: Mode::default(),
+            embed_dim,
+            num_heads,
+            dropout: layer.dropout,
+            batch_first: layer.batch_first,
+        };
+        if let Some(bias) = &attention.out_proj.bias {
+            bias.try_set(&Tensor::zeros([embed_dim], options))?;
+        }
+        Ok(attention)
+    }
+
+    /// What L queries make of S keys and their values: (L, B, embed) from (L, B, embed), (S, B, kdim), (S, B, vdim); the
+    /// batch first with `batch_first`, and absent for one sequence. Equal arguments (`&x, &x, &x`) share their projection.
+    #[track_caller]
+    pub fn forward(&self, query: &Tensor, key: &Tensor, value: &Tensor, masks: &AttentionMasks) -> Tensor {
+        expect(self.try_forward(query, key, value, masks))
+    }
+
+    /// [`forward`](MultiheadAttention::forward), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_forward(
+        &self,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        masks: &AttentionMasks,
+    ) -> Result<Tensor> {
+        let heads = self.heads(query, key, value)?;
+        let mask = masks.joined(heads.scores(), query)?;
+        let causal = masks.causal && mask.is_none();
+        let dropout = self.dropping().then(|| (self.dropout, Generator::default_generator()));
+        let options = AttentionOptions { mask, causal, dropout, ..Default::default() };
+        let attended = heads.query.try_scaled_dot_product_attention(&heads.key, &heads.value, &options)?;
+        self.output(&attended, heads.single)
+    }
+
+    /// [`forward`](MultiheadAttention::forward), and how much each query looked at each key.
+    ///
+    /// ```
+    /// use flambeau::{nn::{AttentionWeights, MultiheadAttention}, prelude::*};
+    /// let attention = MultiheadAttention::new(8, 2, &Device::cpu());
+    /// let x = Tensor::ones([5, 3, 8], &Device::cpu());
+    /// let form = AttentionWeights::PerHead;
+    /// let (_, weights) = attention.forward_with_weights(&x, &x, &x, &Default::default(), form);
+    /// assert_eq!(weights.shape().dims(), [3, 2, 5, 5]);
+    /// ```
+    #[track_caller]
+    pub fn forward_with_weights(
+        &self,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        masks: &AttentionMasks,
+        form: AttentionWeights,
+    ) -> (Tensor, Tensor) {
+        expect(self.try_forward_with_weights(query, key, value, masks, form))
+    }
+
+    /// [`forward_with_weights`](MultiheadAttention::forward_with_weights), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_forward_with_weights(
+        &self,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        masks: &AttentionMasks,
+        form: AttentionWeights,
+    ) -> Result<(Tensor, Tensor)> {
+        let heads = self.heads(query, key, value)?;
+        let scale = 1.0 / (heads.query.size(-1) as f64).sqrt();
+        let mut scores = heads.query.try_mul(scale)?.try_matmul(&heads.key.try_transpose(2, 3)?)?;
+        let mut mask = masks.joined(heads.scores(), query)?;
+        if masks.causal && mask.is_none() {
+            let place = |dim| query.iota_of(scores.shape(), dim);
+            mask = Some(place(3).try_le(&place(2))?);
+        }
+        if let Some(mask) = &mask {
+            scores = match mask.dtype() {
+                DType::Bool => mask.try_where_cond(&scores, f64::NEG_INFINITY)?,
+                _ => scores.try_add(mask)?,
+            };
+        }
+        let mut weights = scores.try_softmax(-1)?;
+        if self.dropping() {
+            weights = weights.try_dropout(self.dropout, &Generator::default_generator())?;
+        }
+        let output = self.output(&weights.try_matmul(&heads.value)?, heads.single)?;
+        let weights = match form {
+            AttentionWeights::Averaged => weights.try_mean(1)?,
+            AttentionWeights::PerHead => weights,
+        };
+        Ok((output, if heads.single { weights.try_squeeze(0)? } else { weights }))
+    }
+
+    fn dropping(&self) -> bool {
+        self.dropout > 0.0 && self.mode.is_training()
+    }
+
+    /// Projects queries, keys and values, and cuts them into heads.
+    fn heads(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Heads> {
+        let single = query.rank() == 2;
+        let wanted = if single { 2 } else { 3 };
+        let widths = [&self.q_proj_weight, &self.k_proj_weight, &self.v_proj_weight]
+            .map(|weight| weight.as_ref().map_or(self.embed_dim, |weight| weight.shape().dims()[1]));
+        for ((name, x), width) in
+            [("queries", query), ("keys", key), ("values", value)].into_iter().zip(widths)
+        {
+            if x.rank() != wanted || x.size(-1) != width {
+                let message =
+                    format!("{name} {} must have {wanted} dimensions, the last of {width}", x.shape());
+                return Err(Error::shape("MultiheadAttention", message));
+            }
+        }
+        let same_keys = std::ptr::eq(key, value) && self.in_proj_weight.is_some();
+        if same_keys && std::ptr::eq(query, key) {
+            let [query, key, value] = self.projected::<3>(query, 0)?;
+            return Ok(Heads { query, key, value, single });
+        }
+        let [query] = self.projected::<1>(query, 0)?;
+        let (key, value) = if same_keys {
+            let [key, value] = self.projected::<2>(key, 1)?;
+            (key, value)
+        } else {
+            let ([key], [value]) = (self.projected::<1>(key, 1)?, self.projected::<1>(value, 2)?);
+            (key, value)
+        };
+        if key.shape().dims()[..3] != value.shape().dims()[..3] || query.size(0) != key.size(0) {
+            let shapes = format!("{}, {} and {}", query.shape(), key.shape(), value.shape());
+            let message =
+                format!("heads of queries, keys and values (B, heads, length, d) do not fit: {shapes}");
+            return Err(Error::shape("MultiheadAttention", message));
+        }
+        Ok(Heads { query, key, value, single })
+    }
+
+    /// N neighbours of the projections Q, K, V, from number `first` on, each as (B, heads, length, d): one product.
+    fn projected<const N: usize>(&self, x: &Tensor, first: usize) -> Result<[Tensor; N]> {
+        let apart = [&self.q_proj_weight, &self.k_proj_weight, &self.v_proj_weight];
+        let embed = self.embed_dim;
+        let share = |whole: &Parameter| whole.get().try_narrow(0, first * embed, N * embed);
+        let weight = match (&self.in_proj_weight, apart[first]) {
+            (Some(joined), _) => share(joined)?,
+            (None, Some(weight)) => weight.get(),
+            (None, None) => return Err(Error::argument("MultiheadAttention", "a projection is missing")),
+        };
+        let mut product = x.try_matmul(&weight.try_t()?)?;
+        if let Some(bias) = &self.in_proj_bias {
+            product = product.try_add(share(bias)?)?;
+        }
+        let (heads, size) = (self.num_heads, embed / self.num_heads);
+        let outer = match *x.shape().dims() {
+            [length, _] => {
+                if self.batch_first {
+                    [1, length]
+                } else {
+                    [length, 1]
+                }
+            }
+            [a, b, ..] => [a, b],
+            _ => return Err(Error::shape("MultiheadAttention", format!("input {}", x.shape()))),
+        };
+        let cut = product.try_reshape([outer[0], outer[1], N, heads, size])?;
+        // To (N, B, heads, length, d).
+        let cut = cut.try_permute(if self.batch_first { &[2, 0, 3, 1, 4] } else { &[2, 1, 3, 0, 4] })?;
+        let mut parts =
+            (0..N).map(|k| cut.try_select(0, k as isize)).collect::<Result<Vec<_>>>()?.into_iter();
+        Ok(std::array::from_fn(|_| parts.next().unwrap_or_else(|| cut.clone())))
+    }
+
+    /// Joins what the heads (B, heads, L, d) found, and projects it.
+    fn output(&self, attended: &Tensor, single: bool) -> Result<Tensor> {
+        let joined = attended.try_permute(if self.batch_first { &[0, 2, 1, 3] } else { &[2, 0, 1, 3] })?;
+        let joined = match single {
+            true => joined.try_reshape([-1, self.embed_dim as isize])?,
+            false => joined.try_flatten(2, 3)?,
+        };
+        self.out_proj.try_forward(&joined)
+    }
+}
+
+/// Projected queries, keys and values, (B, heads, length, d).
+struct Heads {
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    /// One sequence, without a batch dimension?
+    single: bool,
+}
+
+impl Heads {
+    /// The shape of the scores, (B, heads, L, S).
+    fn scores(&self) -> [usize; 4] {
+        let (query, key) = (self.query.shape().dims(), self.key.shape().dims());
+        [query[0], query[1], query[2], key[2]]
+    }
+}
