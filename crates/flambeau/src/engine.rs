@@ -1,6 +1,6 @@
 //! The engine of a device: turns a demand for values into a run of a cached plan.
 
-use crate::backend::{Buffer, ReadRequest, Run};
+use crate::backend::{Buffer, ReadRequest, Run, Transfer};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -9,6 +9,7 @@ use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
 use crate::plan::graph::{self, Graph, Ref, Snapshot};
 use crate::tensor::node::{Node, Storage, Value};
+use crate::tensor::read::widen;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::any::Any;
@@ -223,14 +224,46 @@ impl Device {
 
     /// The values in host layout; evaluates them first. Several are read in one wait.
     pub(crate) async fn read(&self, values: &[Value]) -> Result<Vec<Vec<u8>>> {
+        self.begin_read(values)?.bytes().await
+    }
+
+    /// Evaluates values and starts to bring them to the host.
+    pub(crate) fn begin_read(&self, values: &[Value]) -> Result<Reading> {
         self.evaluate(values)?;
-        let mut buffers = Vec::with_capacity(values.len());
+        let mut requests = Vec::with_capacity(values.len());
         for value in values {
             let storage = value.storage().ok_or_else(|| Error::Gpu("a value was not evaluated".into()))?;
             let (dtype, numel) = (value.meta().dtype, value.meta().numel());
             let Storage { run, guarded, .. } = *storage;
-            buffers.push(ReadRequest { buffer: storage.buffer.clone(), dtype, numel, run, guarded });
+            requests.push(ReadRequest { buffer: storage.buffer.clone(), dtype, numel, run, guarded });
         }
-        self.backend().read(&buffers).await
+        let transfer = self.backend().begin_read(&requests);
+        Ok(Reading { device: self.clone(), requests, transfer })
+    }
+}
+
+/// Values on their way to the host: training goes on meanwhile. See [`read_later`](crate::read_later).
+pub struct Reading {
+    device: Device,
+    requests: Vec<ReadRequest>,
+    transfer: Transfer,
+}
+
+impl Reading {
+    /// Waits for the values of each tensor, in row-major order.
+    pub async fn values(self) -> Result<Vec<Vec<f64>>> {
+        let dtypes: Vec<DType> = self.requests.iter().map(|request| request.dtype).collect();
+        let read = self.bytes().await?;
+        Ok(read.iter().zip(dtypes).map(|(bytes, dtype)| widen(dtype, bytes)).collect())
+    }
+
+    async fn bytes(self) -> Result<Vec<Vec<u8>>> {
+        self.device.backend().finish_read(&self.requests, self.transfer).await
+    }
+}
+
+impl std::fmt::Debug for Reading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reading({} tensors on {})", self.requests.len(), self.device)
     }
 }

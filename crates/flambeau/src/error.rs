@@ -124,6 +124,9 @@ pub enum Error {
     /// The driver or wgpu reported an error that is none of the above.
     #[error("gpu: {0}")]
     Gpu(String),
+    /// A training run went wrong: a loss is not finite.
+    #[error("training: {0}")]
+    Diverged(String),
     /// A saved state does not fit what it is loaded into.
     #[error("saved state: {0}")]
     State(String),

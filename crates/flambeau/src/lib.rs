@@ -40,6 +40,7 @@ mod rng;
 pub mod selftest;
 mod shape;
 mod tensor;
+pub mod train;
 
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
@@ -47,7 +48,7 @@ pub use backend::wgpu::runtime::{
 };
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
-pub use engine::PlanStats;
+pub use engine::{PlanStats, Reading};
 pub use error::{Error, Result};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
@@ -58,7 +59,7 @@ pub use tensor::{
     Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
     ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
     MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding, Size,
-    Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, read_many,
+    Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, read_later, read_many,
 };
 
 #[cfg(not(target_arch = "wasm32"))]

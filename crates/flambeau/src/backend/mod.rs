@@ -70,6 +70,15 @@ pub(crate) struct ReadRequest {
     pub guarded: bool,
 }
 
+/// Values on their way to the host.
+pub(crate) enum Transfer {
+    /// At hand.
+    Done(Vec<Vec<u8>>),
+    /// Submitted; the future waits.
+    #[cfg(feature = "gpu")]
+    UnderWay(std::pin::Pin<Box<dyn Future<Output = Result<Vec<Vec<u8>>>> + Send>>),
+}
+
 /// What one run of a plan is given.
 pub(crate) struct Run<'a> {
     pub plan: &'a Plan,
@@ -126,12 +135,25 @@ impl Backend {
         }
     }
 
-    /// The values of several buffers, in host layout, in one wait.
-    pub async fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Vec<u8>>> {
+    /// Starts to bring the values of several buffers to the host, as they are now.
+    pub fn begin_read(&self, requests: &[ReadRequest]) -> Transfer {
         match self {
-            Backend::Cpu(_) => Ok(requests.iter().map(|request| request.buffer.host().to_bytes()).collect()),
+            Backend::Cpu(_) => {
+                Transfer::Done(requests.iter().map(|request| request.buffer.host().to_bytes()).collect())
+            }
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.read(requests).await,
+            Backend::Gpu(gpu) => gpu.begin_read(requests),
+        }
+    }
+
+    /// Waits for the values, in host layout.
+    pub async fn finish_read(&self, requests: &[ReadRequest], transfer: Transfer) -> Result<Vec<Vec<u8>>> {
+        match (self, transfer) {
+            (_, Transfer::Done(values)) => Ok(values),
+            #[cfg(feature = "gpu")]
+            (Backend::Gpu(gpu), Transfer::UnderWay(future)) => gpu.finish_read(requests, future.await?),
+            #[cfg(feature = "gpu")]
+            (Backend::Cpu(_), Transfer::UnderWay(_)) => unreachable!("the CPU has its values at hand"),
         }
     }
 

@@ -8,8 +8,11 @@ use super::{Buffer, Mode, Parameter};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::io::StateDict;
+use crate::io::{Expected, LoadReport, Matching, StateDict, match_names};
+use crate::tensor::Tensor;
 use std::collections::HashSet;
+#[cfg(not(target_arch = "wasm32"))]
+use std::{collections::BTreeMap, path::Path};
 
 /// A part of a module.
 #[derive(Clone, Copy)]
@@ -115,6 +118,79 @@ pub trait Module: Send + Sync {
             Part::Mode(_) | Part::Module(_) => {}
         });
         state
+    }
+
+    /// Takes up values under PyTorch's names. On error nothing has changed; the report says what was left out, where
+    /// that is allowed, and what was converted.
+    ///
+    /// ```
+    /// use flambeau::{io::Matching, nn::Linear, prelude::*};
+    /// let (from, to) = (Linear::new(3, 2, &Device::cpu()), Linear::new(3, 2, &Device::cpu()));
+    /// let report = to.load_state_dict(&from.state_dict(), Matching::Strict)?;
+    /// assert_eq!(report.matched, ["weight", "bias"]);
+    /// assert_eq!(to.weight.value().to_string(), from.weight.value().to_string());
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn load_state_dict(&self, state: &StateDict, matching: Matching) -> Result<LoadReport> {
+        let mut slots = Vec::new();
+        walk(self, &mut |path, part| {
+            if matches!(part, Part::Parameter(_) | Part::Buffer(_)) {
+                slots.push((path.to_owned(), part));
+            }
+        });
+        let expected = slots.iter().filter_map(|(path, part)| match part {
+            Part::Parameter(slot) => Some(Expected::new(path, slot.shape(), slot.dtype())),
+            Part::Buffer(slot) => Some(Expected::new(path, slot.shape(), slot.dtype())),
+            Part::Mode(_) | Part::Module(_) => None,
+        });
+        let report = match_names(&expected.collect::<Vec<_>>(), state, matching)?;
+        let found = slots.iter().filter_map(|(path, part)| Some((part, state.get(path)?)));
+        let converted = found.map(|(part, value)| match part {
+            Part::Parameter(slot) => Ok((part, value.try_to_dtype(slot.dtype())?)),
+            Part::Buffer(slot) => Ok((part, value.try_to_dtype(slot.dtype())?)),
+            Part::Mode(_) | Part::Module(_) => Ok((part, value.clone())),
+        });
+        let converted = converted.collect::<Result<Vec<_>>>()?;
+        let values: Vec<&Tensor> = converted.iter().map(|(_, value)| value).collect();
+        crate::eval(&values)?;
+        for (part, value) in &converted {
+            match part {
+                Part::Parameter(slot) => slot.try_set(value)?,
+                Part::Buffer(slot) => slot.try_set(value)?,
+                Part::Mode(_) | Part::Module(_) => {}
+            }
+        }
+        Ok(report)
+    }
+
+    /// Writes the values to a safetensors file, which PyTorch loads, all at once: a file that was there stays whole
+    /// until the new one is.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        crate::io::save_safetensors_blocking(path, &self.state_dict(), &BTreeMap::new())
+    }
+
+    /// Takes up the values of a file: safetensors, PyTorch's `.pt`, or `.npz`, by its ending. All names must be there.
+    ///
+    /// ```
+    /// use flambeau::{nn::Linear, prelude::*};
+    /// let path = std::env::temp_dir().join("flambeau-load-weights.safetensors");
+    /// let (from, to) = (Linear::new(3, 2, &Device::cpu()), Linear::new(3, 2, &Device::cpu()));
+    /// from.save_safetensors(&path)?;
+    /// to.load_weights(&path)?;
+    /// assert_eq!(to.bias.unwrap().value().to_string(), from.bias.unwrap().value().to_string());
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[cfg(not(target_arch = "wasm32"))]
+    fn load_weights(&self, path: impl AsRef<Path>) -> Result<LoadReport>
+    where
+        Self: Sized,
+    {
+        let device = self.parameters().first().map_or_else(Device::cpu, Parameter::device);
+        self.load_state_dict(&crate::io::load(path, &device)?.tensors, Matching::Strict)
     }
 
     /// Gives every parameter and buffer its name in this module, so that errors can use it.

@@ -47,7 +47,7 @@ pub use pool::{
     AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, MaxPool1dOptions, MaxPool2dOptions,
     MaxPool3dOptions, MaxPoolOptions,
 };
-pub use read::read_many;
+pub use read::{read_later, read_many};
 pub(crate) use read::widen;
 pub use sizes::{Size, Sizes};
 pub use slicing::SplitSizes;

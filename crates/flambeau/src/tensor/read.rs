@@ -5,6 +5,7 @@ use super::display::{Values, format_tensor};
 use crate::backend::cpu::HostBuffer;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
+use crate::engine::Reading;
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -104,6 +105,25 @@ impl Tensor {
 pub async fn read_many(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
     let read = read_bytes("read_many", tensors).await?;
     Ok(read.iter().zip(tensors).map(|(bytes, tensor)| widen(tensor.dtype(), bytes)).collect())
+}
+
+/// Evaluates tensors of one device and starts to bring their values to the host, without waiting: what a training
+/// loop does with losses, so that the GPU never stands still.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// # flambeau::block_on(async {
+/// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+/// let reading = flambeau::read_later(&[&x.sum(..)])?;
+/// // … more steps …
+/// assert_eq!(reading.values().await?, [vec![3.0]]);
+/// # Ok::<(), Error>(()) }).unwrap();
+/// ```
+pub fn read_later(tensors: &[&Tensor]) -> Result<Reading> {
+    let first = tensors.first().ok_or_else(|| Error::argument("read_later", "at least one tensor is needed"))?;
+    super::same_device("read_later", tensors)?;
+    let values: Vec<_> = tensors.iter().map(|tensor| tensor.value.clone()).collect();
+    first.device().begin_read(&values)
 }
 
 /// The bytes of several tensors of one device, in host layout, evaluated in one plan and read in one wait.

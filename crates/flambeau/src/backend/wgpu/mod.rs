@@ -9,7 +9,7 @@ mod fault;
 pub(crate) mod runtime;
 
 use super::wgsl::storage_bytes;
-use super::{Buffer, ReadRequest, Run};
+use super::{Buffer, ReadRequest, Run, Transfer};
 use crate::dtype::{DType, Lane, Scalar};
 use crate::error::{Error, Result};
 use crate::op::structured::Param;
@@ -151,8 +151,8 @@ impl Gpu {
         Ok(Buffer::Gpu(buffer?))
     }
 
-    /// Reads values in host layout, and with them whether they can be trusted.
-    pub async fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Vec<u8>>> {
+    /// Submits the copies of values, and with them of the words that say whether they can be trusted.
+    pub fn begin_read(&self, requests: &[ReadRequest]) -> Transfer {
         let mut wanted: Vec<(Arc<GpuBuffer>, u64)> = requests
             .iter()
             .map(|request| {
@@ -160,7 +160,11 @@ impl Gpu {
             })
             .collect();
         wanted.push((self.faults.status().clone(), fault::STATUS_BYTES));
-        let mut read = self.runtime.read(&wanted).await?;
+        Transfer::UnderWay(Box::pin(self.runtime.read(&wanted)))
+    }
+
+    /// The values in host layout, if they can be trusted.
+    pub fn finish_read(&self, requests: &[ReadRequest], mut read: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let status = read.pop().unwrap_or_default();
         self.faults.observe(&status);
         for request in requests {

@@ -1,0 +1,380 @@
+//! The loop.
+
+use super::options::{Options, SchedulePer};
+use super::outcome::Outcome;
+use super::report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
+use super::running::{Running, Underway};
+use super::state::Past;
+use crate::autograd::no_grad;
+use crate::data::DataLoader;
+use crate::error::{Error, Result};
+use crate::nn::Module;
+use crate::nn::utils::clip_grad_norm;
+use crate::optim::Optimizer;
+use std::path::PathBuf;
+use web_time::Instant;
+
+/// Trains a model. What a batch is and what its loss is, the closure given to [`fit`](Trainer::fit) says.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// # flambeau::block_on(async {
+/// use flambeau::data::{DataLoader, TensorDataset};
+/// use flambeau::nn::{Linear, loss::MseLoss};
+/// use flambeau::{optim::Sgd, train::{Outcome, Trainer}};
+/// let device = Device::cpu();
+/// let x = Tensor::rand([64, 1], &Generator::new(1), &device);
+/// let y = &x * 2.0 + 3.0;
+/// let mut batches = DataLoader::new(TensorDataset::new([x, y])?, &device).with_batch_size(16).with_shuffle(1);
+/// let model = Linear::new(1, 1, &device);
+/// let optimizer = Sgd::new(model.parameters(), 0.5);
+/// let mut trainer = Trainer::new(model, optimizer).with_epochs(40);
+/// let loss = |model: &Linear, (x, y): (Tensor, Tensor)| {
+///     let loss = MseLoss::default().try_forward(&model.try_forward(&x)?, &y)?;
+///     Ok(Outcome::new(loss, x.shape()[0]))
+/// };
+/// let summary = trainer.fit(&mut batches, None, loss).await?;
+/// assert!(summary.last("loss").unwrap() < 1e-3);
+/// assert!((trainer.model().weight.value().item().await? - 2.0).abs() < 0.1);
+/// # Ok::<(), Error>(()) }).unwrap();
+/// ```
+pub struct Trainer<M> {
+    pub(super) model: M,
+    pub(super) optimizer: Box<dyn Optimizer>,
+    pub(super) options: Options,
+    pub(super) past: Past,
+    running: Running,
+    /// A report whose sums are on their way, with the step it is for.
+    underway: Option<(u64, Underway)>,
+    last_saved: Option<(u64, PathBuf)>,
+}
+
+/// The clock of one call of `fit`.
+struct Clock {
+    start: Instant,
+    /// Seconds of earlier parts of the run.
+    before: f64,
+    first_step: u64,
+    samples: u64,
+    /// Seconds spent evaluating.
+    evaluating: f64,
+}
+
+impl Clock {
+    fn training_seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64() - self.evaluating
+    }
+
+    fn samples_per_second(&self) -> f64 {
+        self.samples as f64 / self.training_seconds().max(1e-9)
+    }
+}
+
+impl<M: Module> Trainer<M> {
+    /// A run of this model with this optimizer, which must hold the model's parameters.
+    pub fn new(model: M, optimizer: impl Optimizer + 'static) -> Trainer<M> {
+        Trainer::with_boxed(model, Box::new(optimizer))
+    }
+
+    /// [`new`](Trainer::new) with an optimizer chosen at run time.
+    pub fn with_boxed(model: M, optimizer: Box<dyn Optimizer>) -> Trainer<M> {
+        model.set_names();
+        Trainer {
+            model,
+            optimizer,
+            options: Options::default(),
+            past: Past::default(),
+            running: Running::default(),
+            underway: None,
+            last_saved: None,
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// The optimizer, to change its learning rate for example.
+    pub fn optimizer(&mut self) -> &mut dyn Optimizer {
+        &mut *self.optimizer
+    }
+
+    /// The model, when the run is over.
+    pub fn into_model(self) -> M {
+        self.model
+    }
+
+    /// Steps taken so far.
+    pub fn step(&self) -> u64 {
+        self.past.step
+    }
+
+    /// Trains until the last epoch or step, and evaluates after each epoch if there are batches for that.
+    ///
+    /// `outcome` makes the loss of a batch, and may add metrics; it is called for training and evaluation alike.
+    pub async fn fit<B: 'static>(
+        &mut self,
+        batches: &mut DataLoader<B>,
+        mut test: Option<&mut DataLoader<B>>,
+        mut outcome: impl FnMut(&M, B) -> Result<Outcome>,
+    ) -> Result<Summary> {
+        let waited = batches.time_waiting();
+        let (before, first_step) = (self.past.seconds, self.past.step);
+        let mut clock = Clock { start: Instant::now(), before, first_step, samples: 0, evaluating: 0.0 };
+        let per_epoch = batches.len() as u64;
+        let total = (self.options.epochs * per_epoch).min(self.options.max_steps.unwrap_or(u64::MAX));
+        self.model.train();
+        let mut stopped = None;
+        while stopped.is_none() && self.past.step < total {
+            let Some(batch) = batches.next().await? else {
+                continue;
+            };
+            self.train_on(batch, &mut outcome, &mut clock)?;
+            let epoch_ends = batches.position() as u64 >= per_epoch || self.past.step >= total;
+            let mut asked = false;
+            if self.past.step.is_multiple_of(self.options.log_every) || epoch_ends {
+                asked |= self.report(total, per_epoch, &mut clock).await?;
+            }
+            if epoch_ends {
+                asked |= self.finish_report(total, per_epoch, &mut clock).await?;
+                let (ended, stop) = self.end_epoch(test.as_deref_mut(), &mut outcome, &mut clock).await?;
+                asked |= ended;
+                stopped = stop;
+            }
+            if asked {
+                stopped = stopped.or(Some(Stop::Asked));
+            }
+            let last = stopped.is_some() || self.past.step >= total;
+            if last || self.is_time_to_save() {
+                self.finish_report(total, per_epoch, &mut clock).await?;
+                self.past.seconds = clock.before + clock.start.elapsed().as_secs_f64();
+                if self.save(batches).await? && !last {
+                    stopped = Some(Stop::Asked);
+                }
+            }
+        }
+        self.past.seconds = clock.before + clock.start.elapsed().as_secs_f64();
+        Ok(Summary {
+            history: self.past.history.clone(),
+            losses: self.past.losses.clone(),
+            steps: self.past.step,
+            seconds: self.past.seconds,
+            samples_per_second: clock.samples_per_second(),
+            seconds_waiting_for_data: (batches.time_waiting() - waited).as_secs_f64(),
+            stopped,
+        })
+    }
+
+    /// Forward, backward and, when enough gradients have been added up, the optimizer's step.
+    fn train_on<B>(
+        &mut self,
+        batch: B,
+        outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
+        clock: &mut Clock,
+    ) -> Result<()> {
+        let made = outcome(&self.model, batch)?;
+        let accumulation = self.options.accumulation;
+        match accumulation {
+            1 => made.loss.backward()?,
+            several => made.loss.try_div(several as f64)?.backward()?,
+        }
+        self.past.step += 1;
+        clock.samples += made.samples as u64;
+        self.running.add(&made, self.past.step)?;
+        // The step evaluates everything that is held: let go of what nobody will look at.
+        drop(made);
+        if self.past.step.is_multiple_of(accumulation) {
+            if let Some(max_norm) = self.options.clip_grad_norm {
+                clip_grad_norm(&self.optimizer.parameters(), max_norm, 2.0)?;
+            }
+            self.optimizer.step()?;
+            self.optimizer.zero_grad();
+            if let Some(ema) = &mut self.options.ema {
+                ema.update()?;
+            }
+            if let Some((scheduler, SchedulePer::Step)) = &mut self.options.scheduler {
+                scheduler.step(&mut *self.optimizer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts to read the sums of this interval, and finishes the report before: by now its sums have arrived.
+    async fn report(&mut self, total: u64, per_epoch: u64, clock: &mut Clock) -> Result<bool> {
+        let asked = self.finish_report(total, per_epoch, clock).await?;
+        self.underway = self.running.take()?.map(|sums| (self.past.step, sums));
+        Ok(asked)
+    }
+
+    /// Waits for the report that is on its way, if there is one; true if a callback wants to stop.
+    async fn finish_report(&mut self, total: u64, per_epoch: u64, clock: &mut Clock) -> Result<bool> {
+        let Some((step, underway)) = self.underway.take() else { return Ok(false) };
+        let totals = underway.finish().await?.map_err(|bad_step| self.diverged(bad_step))?;
+        self.past.totals.add(&totals);
+        let mut metrics = totals.means("");
+        let loss = metrics.remove(0).1;
+        self.past.losses.push((step, loss));
+        let seconds = clock.training_seconds();
+        let steps = (self.past.step - clock.first_step).max(1) as f64;
+        let progress = Progress {
+            step,
+            total_steps: total,
+            epoch: (step.saturating_sub(1)) / per_epoch.max(1) + 1,
+            loss,
+            metrics,
+            learning_rate: self.optimizer.learning_rate(),
+            samples_per_second: clock.samples_per_second(),
+            seconds: clock.before + seconds,
+            seconds_left: seconds / steps * total.saturating_sub(step) as f64,
+        };
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(path) = &self.options.log_file {
+            super::log_file::append(path, "step", &progress)?;
+        }
+        Ok(self.tell(&Event::Logged(&progress)))
+    }
+
+    /// Evaluates, reports, schedules; true if a callback wants to stop, and why the run ends if it does.
+    async fn end_epoch<B>(
+        &mut self,
+        test: Option<&mut DataLoader<B>>,
+        outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
+        clock: &mut Clock,
+    ) -> Result<(bool, Option<Stop>)> {
+        let mut metrics = std::mem::take(&mut self.past.totals).means("");
+        if let Some(test) = test {
+            let start = Instant::now();
+            metrics.extend(self.evaluate_with_average(test, outcome).await?);
+            clock.evaluating += start.elapsed().as_secs_f64();
+        }
+        self.past.epochs += 1;
+        let report = EpochReport { epoch: self.past.epochs, step: self.past.step, metrics };
+        if let Some((scheduler, SchedulePer::Epoch)) = &mut self.options.scheduler {
+            if let Some(loss) = report.get("test_loss").or(report.get("loss")) {
+                scheduler.observe(loss);
+            }
+            scheduler.step(&mut *self.optimizer);
+        }
+        let mut stop = None;
+        if let Some(stopping) = &mut self.options.early_stopping {
+            let Some(value) = report.get(&stopping.metric) else {
+                let known: Vec<&str> = report.metrics.iter().map(|(name, _)| name.as_str()).collect();
+                let message = format!("there is no metric `{}`; there are {}", stopping.metric, known.join(", "));
+                return Err(Error::argument("EarlyStopping", message));
+            };
+            stop = stopping.observe(value).then_some(Stop::EarlyStopping);
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(path) = &self.options.log_file {
+            super::log_file::append(path, "epoch", &report)?;
+        }
+        self.past.history.push(report);
+        let report = self.past.history.last().expect("it was just added").clone();
+        Ok((self.tell(&Event::EpochEnded(&report)), stop))
+    }
+
+    async fn evaluate_with_average<B>(
+        &mut self,
+        test: &mut DataLoader<B>,
+        outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
+    ) -> Result<Metrics> {
+        if let Some(ema) = &mut self.options.ema {
+            ema.apply()?;
+        }
+        let metrics = self.evaluate(test, outcome).await;
+        if let Some(ema) = &mut self.options.ema {
+            ema.restore()?;
+        }
+        metrics
+    }
+
+    /// Loss and metrics over an epoch of batches, in evaluation mode, with `test_` before their names.
+    pub async fn evaluate<B>(
+        &self,
+        batches: &mut DataLoader<B>,
+        mut outcome: impl FnMut(&M, B) -> Result<Outcome>,
+    ) -> Result<Metrics> {
+        self.model.eval();
+        let mut running = Running::default();
+        let mut finished = Ok(());
+        while let Some(batch) = batches.next().await? {
+            let added = no_grad(|| running.add(&outcome(&self.model, batch)?, 0));
+            finished = added.and_then(|()| running.evaluate());
+            if finished.is_err() {
+                break;
+            }
+        }
+        self.model.train();
+        finished?;
+        match running.take()? {
+            None => Err(Error::argument("Trainer::evaluate", "there are no batches")),
+            Some(underway) => match underway.finish().await? {
+                Ok(totals) => Ok(totals.means("test_")),
+                Err(_) => Err(Error::Diverged("the loss of the evaluation is not finite".into())),
+            },
+        }
+    }
+
+    /// Tells all callbacks; true if one wants to stop.
+    fn tell(&mut self, event: &Event) -> bool {
+        let wishes = self.options.callbacks.iter_mut().map(|callback| callback(event));
+        wishes.fold(false, |stop, flow| stop | (flow == Flow::Stop))
+    }
+
+    fn diverged(&self, step: u64) -> Error {
+        let kept = match &self.last_saved {
+            Some((saved, path)) => format!("the checkpoint of step {saved} is good: {}", path.display()),
+            None => "no checkpoint was written before".into(),
+        };
+        Error::Diverged(format!(
+            "the loss of step {step} is not finite; {kept}. Try a lower learning rate or clip the gradients"
+        ))
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl<M: Module> Trainer<M> {
+    /// Goes on from the newest checkpoint that is whole, if there is one; returns its step. Batches must be set up as
+    /// they were.
+    pub async fn resume<B>(&mut self, batches: &mut DataLoader<B>) -> Result<Option<u64>> {
+        let Some((checkpoints, _)) = &self.options.checkpoints else {
+            return Err(Error::argument("Trainer::resume", "no checkpoints were set; use with_checkpoints"));
+        };
+        let device = self.optimizer.parameters()[0].device();
+        let Some(found) = checkpoints.latest(&device)?.checkpoint else { return Ok(None) };
+        self.load_states(&found.states, batches)?;
+        if let Some(path) = &self.options.log_file {
+            super::log_file::cut_after(path, found.step)?;
+        }
+        self.last_saved = Some((found.step, found.path));
+        self.tell(&Event::Resumed(found.step));
+        Ok(Some(found.step))
+    }
+
+    fn is_time_to_save(&self) -> bool {
+        let every = self.options.checkpoints.as_ref().map(|(_, every)| *every);
+        every.is_some_and(|every| self.past.step.is_multiple_of(every))
+    }
+
+    /// Writes a checkpoint; true if a callback wants to stop.
+    async fn save<B>(&mut self, batches: &DataLoader<B>) -> Result<bool> {
+        let Some((checkpoints, _)) = &self.options.checkpoints else { return Ok(false) };
+        let states = self.states(batches);
+        let parts: Vec<_> = states.iter().map(|(name, state)| (*name, state)).collect();
+        let path = checkpoints.save(self.past.step, &parts).await?;
+        self.last_saved = Some((self.past.step, path.clone()));
+        Ok(self.tell(&Event::Saved(&path)))
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl<M: Module> Trainer<M> {
+    fn is_time_to_save(&self) -> bool {
+        false
+    }
+
+    async fn save<B>(&mut self, _: &DataLoader<B>) -> Result<bool> {
+        Ok(false)
+    }
+}
