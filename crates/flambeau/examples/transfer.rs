@@ -23,7 +23,7 @@ impl Net {
     fn new(device: &Device) -> Net {
         let conv = |inputs, outputs| {
             let halving = Conv2dOptions::default().with_stride(2);
-            Conv2d::with_options(inputs, outputs, 3, halving.into(), device)
+            Conv2d::with_options(inputs, outputs, 3, halving, device)
         };
         let body = Sequential::new().with(conv(1, 8)).with(Relu).with(conv(8, 16)).with(Relu);
         let body = body.with(conv(16, 32)).with(Relu).with(Flatten::default());

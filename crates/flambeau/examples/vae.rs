@@ -10,7 +10,7 @@ use flambeau::optim::Adam;
 use flambeau::prelude::*;
 
 const PIXELS: usize = 28 * 28;
-const HIDDEN: usize = 256;
+const HIDDEN: usize = 128;
 const CODE: usize = 16;
 
 #[derive(Module)]
@@ -47,7 +47,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let steps = std::env::args().nth(1).map_or(600, |steps| steps.parse().expect("a number of steps"));
+    let steps = std::env::args().nth(1).map_or(200, |steps| steps.parse().expect("a number of steps"));
     let device = Device::best().await;
     println!("On {}", device.name());
     let images = Mnist::open("data/mnist")?.train.to_device(&device)?;
@@ -65,7 +65,7 @@ async fn run() -> std::result::Result<(), Box<dyn std::error::Error>> {
         loss.backward()?;
         optimizer.step()?;
         optimizer.zero_grad();
-        if step % 100 == 0 || step + 1 == steps {
+        if step % 50 == 0 || step + 1 == steps {
             last = loss.item().await?;
             first.get_or_insert(last);
             println!("step {step:>4}: loss {last:.2}");
@@ -73,7 +73,7 @@ async fn run() -> std::result::Result<(), Box<dyn std::error::Error>> {
         step += 1;
     }
     assert!(Some(last) < first, "the loss went from {first:?} to {last}");
-    assert!(steps < 600 || last < 150.0, "the loss is still {last}");
+    assert!(steps < 200 || last < 200.0, "the loss is still {last}");
 
     // 8 × 8 new digits from random codes, side by side in one picture.
     let codes = Tensor::randn([64, CODE], &chance, &device);
