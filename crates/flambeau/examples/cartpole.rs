@@ -24,8 +24,7 @@ fn pushed([x, speed, angle, turning]: State, right: bool) -> State {
     let force = if right { 10.0 } else { -10.0 };
     let (sin, cos) = angle.sin_cos();
     let shared = (force + pole * half_length * turning * turning * sin) / total;
-    let angular =
-        (gravity * sin - cos * shared) / (half_length * (4.0 / 3.0 - pole * cos * cos / total));
+    let angular = (gravity * sin - cos * shared) / (half_length * (4.0 / 3.0 - pole * cos * cos / total));
     let linear = shared - pole * half_length * angular * cos / total;
     let tick = 0.02;
     [x + tick * speed, speed + tick * linear, angle + tick * turning, turning + tick * angular]

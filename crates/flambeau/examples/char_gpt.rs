@@ -23,7 +23,12 @@ async fn run() -> Result<()> {
     let device = Device::best().await;
     let tokenizer = CharTokenizer::of_text(TALE);
     let tale = Tensor::new(tokenizer.encode(TALE)?, &device);
-    println!("On {}: {} characters, {} different ones", device.name(), tale.numel(), tokenizer.vocabulary_size());
+    println!(
+        "On {}: {} characters, {} different ones",
+        device.name(),
+        tale.numel(),
+        tokenizer.vocabulary_size()
+    );
 
     flambeau::manual_seed(1);
     let config = GptConfig {

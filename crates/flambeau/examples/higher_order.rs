@@ -52,7 +52,8 @@ async fn newton(device: &Device) -> Result<()> {
         println!("step {step}: f = {:.6}", value.item().await?);
         // H⁻¹ ∇f of a 2 × 2 matrix.
         let determinant = a * d - b * c;
-        at = here.detach() - Tensor::new([(d * u - c * v) / determinant, (a * v - b * u) / determinant], device);
+        at = here.detach()
+            - Tensor::new([(d * u - c * v) / determinant, (a * v - b * u) / determinant], device);
     }
     let [x, y] = two(&at).await?;
     println!("The lowest place is ({x:.4}, {y:.4})");

@@ -58,7 +58,9 @@ async fn run() -> Result<()> {
     let with_knowledge = train_head(&taught, &mnist.train.first(1000), &mnist.test, steps, &device).await?;
     println!("With a body that has learnt nothing:");
     let without = train_head(&untaught, &mnist.train.first(1000), &mnist.test, steps, &device).await?;
-    println!("Digits 5 to 9 of the test images: {with_knowledge:.1} % right, and {without:.1} % without transfer");
+    println!(
+        "Digits 5 to 9 of the test images: {with_knowledge:.1} % right, and {without:.1} % without transfer"
+    );
     assert!(steps < 200 || with_knowledge > without + 2.0);
 
     // Nobody has touched the body.
@@ -97,6 +99,7 @@ async fn train_head(net: &Net, train: &Images, test: &Images, steps: usize, devi
 /// Batches of the digits 5 to 9, which become the classes 0 to 4.
 fn upper_digits(images: &Images, device: &Device) -> Result<DataLoader> {
     let upper = (0..images.len()).filter(|&k| images.labels()[k] >= 5).collect();
-    let batches = DataLoader::new(images.to_device(device)?, device).with_sampler(Sampler::SubsetRandom(upper));
+    let batches =
+        DataLoader::new(images.to_device(device)?, device).with_sampler(Sampler::SubsetRandom(upper));
     Ok(batches.map(|(x, y), _| Ok((x, y - 5))))
 }
