@@ -1,18 +1,28 @@
-//! The program `flambeau`: trains on the best device of this machine, and says what devices there are.
+//! The program `flambeau`: trains, tests and uses models on the best device of this machine.
 
 mod bench;
+mod convert;
+mod device;
+mod eval;
+mod generate;
 mod info;
+mod model;
+mod model_file;
+mod output;
 mod picture;
-mod spirals;
+mod predict;
+mod task;
+mod train;
 
 use clap::{Parser, Subcommand};
+use output::Output;
 use std::process::ExitCode;
 
-/// Deep learning in pure Rust, on any GPU through WebGPU and on the CPU.
+/// Deep learning in pure Rust, on any GPU through WebGPU and on the CPU. Without a command: train mnist.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
-    /// Print results as JSON, for machines.
+    /// Print the result as one JSON object on stdout, everything else on stderr.
     #[arg(long, global = true)]
     json: bool,
     /// Where to run: cpu, gpu, gpu:<index> or software; the best device when absent.
@@ -24,20 +34,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train a two-spirals classifier (the default).
-    Train(spirals::Options),
+    /// Train a model and write it to a folder.
+    Train(train::Options),
+    /// Test a model on a data set.
+    Eval(eval::Options),
+    /// Say what pictures show.
+    Predict(predict::Options),
+    /// Continue a text with a model trained by `train char-gpt`.
+    Generate(generate::Options),
+    /// Convert between .safetensors, PyTorch's .pt and NumPy's .npz.
+    Convert(convert::Options),
     /// Measure how fast the device is.
     Bench(bench::Options),
-    /// List the adapters of this machine and the device that would be chosen.
+    /// List the adapters of this machine, and describe the device that would be chosen.
     Info,
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         // Mesa's drivers complain about its absence, on every start.
         // Safety: no other thread runs yet.
         unsafe { std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()) };
+    }
+    if cli.command.is_none() {
+        cli.command = Cli::parse_from(["flambeau", "train"]).command;
     }
     match flambeau::block_on(run(cli)) {
         Ok(code) => code,
@@ -49,19 +70,15 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
-    match cli.command.unwrap_or_else(|| Command::Train(spirals::Options::default())) {
-        Command::Train(options) => {
-            let device = info::choose(cli.device.as_deref()).await?;
-            let chosen = cli.device.is_some() || std::env::var_os("FLAMBEAU_DEVICE").is_some();
-            if device.is_cpu() && !chosen && !cli.json {
-                println!("no GPU was found, so this runs on the CPU (`flambeau info` lists the adapters)");
-            }
-            spirals::train(&device, &options, cli.json).await
-        }
-        Command::Bench(options) => {
-            let device = info::choose(cli.device.as_deref()).await?;
-            bench::run(&device, &options, cli.json).await
-        }
-        Command::Info => info::print(cli.device.as_deref(), cli.json).await,
+    let (output, choice) = (Output { json: cli.json }, cli.device.as_deref());
+    let Some(command) = cli.command else { return Ok(ExitCode::SUCCESS) };
+    match command {
+        Command::Train(options) => train::run(&options, choice, output).await,
+        Command::Eval(options) => eval::run(&options, &device::choose(choice).await?, output).await,
+        Command::Predict(options) => predict::run(&options, &device::choose(choice).await?, output).await,
+        Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,
+        Command::Convert(options) => convert::run(&options, output).await,
+        Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, cli.json).await,
+        Command::Info => info::run(choice, output).await,
     }
 }

@@ -178,6 +178,15 @@ impl Device {
         self.as_gpu().map(|gpu| gpu.runtime().limits())
     }
 
+    /// WebGPU's optional features that the library uses and the device has, by WebGPU's names; none on the CPU.
+    ///
+    /// ```
+    /// assert!(flambeau::Device::cpu().features().is_empty());
+    /// ```
+    pub fn features(&self) -> Vec<&'static str> {
+        self.as_gpu().map(|gpu| gpu.runtime().feature_names()).unwrap_or_default()
+    }
+
     /// Submissions, kernels, pipelines, buffers and transfers so far, counted where the queue is called.
     pub fn gpu_stats(&self) -> Option<GpuStats> {
         self.as_gpu().map(|gpu| gpu.runtime().stats())

@@ -136,6 +136,17 @@ impl Runtime {
         self.device.features().contains(wgpu::Features::SHADER_F16)
     }
 
+    /// The optional features in use, by WebGPU's names.
+    pub fn feature_names(&self) -> Vec<&'static str> {
+        let known = [
+            (wgpu::Features::SHADER_F16, "shader-f16"),
+            (wgpu::Features::TIMESTAMP_QUERY, "timestamp-query"),
+            (wgpu::Features::SUBGROUP, "subgroups"),
+        ];
+        let features = self.device.features();
+        known.into_iter().filter(|(flag, _)| features.contains(*flag)).map(|(_, name)| name).collect()
+    }
+
     /// The configuration in force, with what was asked for clamped to the limits.
     pub fn config(&self) -> &GpuConfig {
         &self.config

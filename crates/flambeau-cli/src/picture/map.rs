@@ -28,7 +28,7 @@ fn colour(probability: f64) -> (u8, u8, u8) {
 }
 
 /// The same map as an SVG of 480 × 480, with the points (x, y, class) over the square [−side, side]².
-pub fn svg(probabilities: &[f64], size: usize, points: &[[f64; 3]], side: f64) -> String {
+pub fn map_svg(probabilities: &[f64], size: usize, points: &[[f64; 3]], side: f64) -> String {
     let mut text = String::from("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" height=\"480\">\n");
     let cell = 480.0 / size as f64;
     let shade = |at: usize| (probabilities[at] * SHADES).round() / SHADES;

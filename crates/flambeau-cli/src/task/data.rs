@@ -1,0 +1,68 @@
+//! A task's data in host memory, and the loaders over it. It outlives a device: a lost one is replaced, and the data
+//! goes to the new one.
+
+use super::{Source, Task, images, spirals, text};
+use crate::model::Architecture;
+use flambeau::data::{CharTokenizer, DataLoader, TrainTest};
+use flambeau::prelude::*;
+use std::path::Path;
+
+/// What a task learns from.
+pub enum HostData {
+    Images { sets: TrainTest, augment: bool },
+    Spirals,
+    Text(text::Text),
+}
+
+/// How loaders make batches.
+#[derive(Clone, Copy)]
+pub struct Feeding {
+    /// Items a training step.
+    pub batch: usize,
+    /// Threads that make batches on the host; with none, the data lies on the device.
+    pub workers: usize,
+    /// The seed of order and augmentation.
+    pub seed: u64,
+}
+
+impl HostData {
+    /// Reads a task's data, from `place` if it is given.
+    pub fn open(task: &Task, place: Option<&Path>) -> Result<HostData> {
+        match &task.source {
+            Source::Images { open, places, augment, .. } => {
+                let sets = images::open(task.name, *open, places, place)?;
+                Ok(HostData::Images { sets, augment: *augment })
+            }
+            Source::Spirals => Ok(HostData::Spirals),
+            Source::Text => text::Text::open(place).map(HostData::Text),
+        }
+    }
+
+    /// How many different characters there are; 0 where there is no text.
+    pub fn vocabulary_size(&self) -> usize {
+        self.tokenizer().map_or(0, |tokenizer| tokenizer.vocabulary().len())
+    }
+
+    /// What turns text into numbers, where there is text.
+    pub fn tokenizer(&self) -> Option<&CharTokenizer> {
+        match self {
+            HostData::Text(text) => Some(&text.tokenizer),
+            _ => None,
+        }
+    }
+
+    /// Batches to train with and to test with, for a model.
+    pub fn loaders(
+        &self,
+        model: &Architecture,
+        feeding: Feeding,
+        device: &Device,
+    ) -> Result<(DataLoader, DataLoader)> {
+        let (train, test) = match self {
+            HostData::Images { sets, augment } => images::loaders(sets, *augment, feeding, device)?,
+            HostData::Spirals => spirals::loaders(feeding, device)?,
+            HostData::Text(text) => text.loaders(model, feeding, device)?,
+        };
+        Ok((train.with_shuffle(feeding.seed), test))
+    }
+}

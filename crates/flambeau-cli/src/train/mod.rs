@@ -1,0 +1,234 @@
+//! `flambeau train`: a task, a model, a run in a folder of its own.
+
+mod finish;
+mod interrupt;
+mod optimizer;
+mod watch;
+
+use crate::device;
+use crate::eval;
+use crate::model::Architecture;
+use crate::output::{Output, advised, bad_file};
+use crate::task::{Feeding, HostData, Preset, Task};
+use flambeau::data::DataLoader;
+use flambeau::io::Checkpoints;
+use flambeau::optim::LrScheduler;
+use flambeau::optim::scheduler::OneCycleLr;
+use flambeau::prelude::*;
+use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use watch::Watch;
+
+/// Checkpoints that are kept.
+const KEPT: usize = 2;
+/// The most steps between two reports.
+const REPORT_EVERY: u64 = 20;
+
+/// What can be chosen on the command line.
+#[derive(clap::Args)]
+pub struct Options {
+    /// What to learn: mnist, fashion, cifar10, spirals or char-gpt (on a text given by --data).
+    #[arg(default_value = "mnist")]
+    task: String,
+    /// The model: cnn or mlp; resnet18 for cifar10; gpt or gpt-tiny for char-gpt.
+    #[arg(long)]
+    model: Option<String>,
+    /// Passes over the training data.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    epochs: Option<u64>,
+    /// Items a step.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    batch: Option<u64>,
+    /// The highest learning rate; it rises to it and falls again (one cycle).
+    #[arg(long)]
+    lr: Option<f64>,
+    /// adam, adamw, sgd (momentum 0.9), lion, nadam, radam, adamax, rmsprop, adagrad or adadelta.
+    #[arg(long, default_value = "adam")]
+    optimizer: String,
+    /// Seed of weights, order and noise: the same seed gives the same run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The folder for the model, checkpoints, log and pictures [default: runs/<task>-<model>].
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Go on from the newest checkpoint in the folder, if there is one.
+    #[arg(long)]
+    resume: bool,
+    /// The folder of the data set, or the text file.
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// End the run after so many steps.
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    max_steps: Option<u64>,
+    /// Steps between checkpoints [default: an epoch, at least 100].
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: Option<u64>,
+    /// Threads that make batches on the host; with 0 the data set lies in the device's memory.
+    #[arg(long, default_value_t = 0)]
+    workers: usize,
+    /// Destroy the GPU device after so many steps, to see the run recover.
+    #[arg(long, hide = true, value_name = "STEP")]
+    lose_device_at: Option<u64>,
+}
+
+/// A run that is set up but for its device.
+struct Run<'a> {
+    options: &'a Options,
+    output: Output,
+    task: &'static Task,
+    preset: &'static Preset,
+    optimizer: optimizer::Choice,
+    data: HostData,
+    architecture: Architecture,
+    out: PathBuf,
+}
+
+/// A run that has ended.
+struct Ended {
+    device: Device,
+    model: Arc<dyn Forward>,
+    test: DataLoader,
+    summary: Summary,
+    resumed_from: Option<u64>,
+}
+
+/// Trains, writes the files, and says how it went.
+pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Result<ExitCode> {
+    let task = Task::named(&options.task)?;
+    let preset = task.preset(options.model.as_deref())?;
+    let optimizer = optimizer::Choice::named(&options.optimizer, options.lr, preset.rate)?;
+    let data = HostData::open(task, options.data.as_deref())?;
+    let architecture = (preset.architecture)(data.vocabulary_size());
+    let default_out = || PathBuf::from("runs").join(format!("{}-{}", task.name, preset.name));
+    let out = options.out.clone().unwrap_or_else(default_out);
+    prepare_folder(&out, options.resume)?;
+    let run = Run { options, output, task, preset, optimizer, data, architecture, out };
+    interrupt::listen();
+    let mut device = device::choose(choice).await?;
+    device::mention_cpu(&device, choice, output);
+    let mut losses = 0;
+    let mut ended = loop {
+        match run.attempt(&device, losses).await {
+            Err(error) if device::is_lost(&error) => {
+                losses += 1;
+                device = device::replace(losses, choice, output).await?;
+            }
+            other => break other?,
+        }
+    };
+    if ended.summary.stopped == Some(Stop::Asked) {
+        return Ok(run.interrupted(&ended));
+    }
+    finish::finish(&run, &mut ended).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the folder. A run that begins anew moves the checkpoints of the one before out of its way.
+fn prepare_folder(out: &Path, resume: bool) -> Result<()> {
+    let (checkpoints, previous) = (out.join("checkpoints"), out.join("checkpoints.previous"));
+    std::fs::create_dir_all(out)
+        .map_err(|error| bad_file(out, format!("{error}; choose a folder with --out")))?;
+    if !resume && checkpoints.is_dir() {
+        let wrong = |error| bad_file(&previous, format!("{error}; remove it, or choose a folder with --out"));
+        if previous.is_dir() {
+            std::fs::remove_dir_all(&previous).map_err(wrong)?;
+        }
+        std::fs::rename(&checkpoints, &previous).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    fn feeding(&self) -> Feeding {
+        let batch = self.options.batch.map_or(self.preset.batch, |batch| batch as usize);
+        Feeding { batch, workers: self.options.workers, seed: self.options.seed }
+    }
+
+    /// Trains on one device, from the newest checkpoint if the run is to be resumed or a device was lost before.
+    async fn attempt(&self, device: &Device, losses: usize) -> Result<Ended> {
+        let options = self.options;
+        flambeau::manual_seed(options.seed);
+        let model: Arc<dyn Forward> = self.architecture.build(device)?.into();
+        let parameters = model.parameter_count();
+        let mut optimizer = self.optimizer.make(model.parameters());
+        let (mut train, mut test) = self.data.loaders(&self.architecture, self.feeding(), device)?;
+        let (per_epoch, epochs) = (train.len() as u64, options.epochs.unwrap_or(self.preset.epochs));
+        let total = (epochs * per_epoch).min(options.max_steps.unwrap_or(u64::MAX));
+        let epochs = total.div_ceil(per_epoch);
+        let schedule = OneCycleLr::new(self.optimizer.rate, total);
+        let scheduler = LrScheduler::new(&mut *optimizer, schedule);
+        if losses == 0 {
+            self.output.say(format!(
+                "{} with {} ({parameters} parameters) on {device}: {}; {} items, {total} steps of {}",
+                self.task.name,
+                self.preset.name,
+                device.name(),
+                train.items_per_epoch(),
+                self.feeding().batch
+            ));
+        }
+        let every = options.checkpoint_every.unwrap_or(per_epoch.max(100));
+        let log = self.out.join("log.jsonl");
+        let mut watch = Watch::new(self.output, device, total, epochs);
+        let loses = options.lose_device_at.filter(|_| losses == 0).map(|step| (step, device.clone()));
+        let mut trainer = Trainer::with_boxed(model, optimizer)
+            .with_epochs(epochs)
+            .with_max_steps(total)
+            .with_log_every((total / 100).clamp(1, REPORT_EVERY))
+            .with_scheduler(scheduler, SchedulePer::Step)
+            .with_checkpoints(Checkpoints::new(self.out.join("checkpoints"), KEPT)?, every)
+            .with_log_file(&log)
+            .with_callback(move |event| {
+                if let (Some((step, device)), flambeau::train::Event::Logged(progress)) = (&loses, event)
+                    && progress.step >= *step
+                {
+                    device.destroy();
+                }
+                watch.observe(event)
+            });
+        if let Some(norm) = self.preset.clip {
+            trainer = trainer.with_clip_grad_norm(norm);
+        }
+        let resumed_from = match options.resume || losses > 0 {
+            true => trainer.resume(&mut train).await.map_err(|error| {
+                let folder = self.out.display();
+                advised(
+                    error,
+                    &format!("the run in {folder} had other settings: repeat them, or leave out --resume"),
+                )
+            })?,
+            false => None,
+        };
+        if resumed_from.is_none() && log.exists() {
+            std::fs::remove_file(&log).map_err(|error| bad_file(&log, error))?;
+        }
+        let loss = |model: &Arc<dyn Forward>, (x, y): (Tensor, Tensor)| {
+            let (logits, labels) = eval::scores(&**model, &x, &y)?;
+            Outcome::classify(&logits, &labels)
+        };
+        let summary = trainer.fit(&mut train, Some(&mut test), loss).await?;
+        Ok(Ended { device: device.clone(), model: trainer.into_model(), test, summary, resumed_from })
+    }
+
+    /// Says how to go on with a run that was stopped.
+    fn interrupted(&self, ended: &Ended) -> ExitCode {
+        let (step, command) = (ended.summary.steps, interrupt::resume_command());
+        let folder = self.out.join("checkpoints");
+        let lines = [
+            format!("stopped after step {step}; the checkpoint is in {}", folder.display()),
+            format!("go on with: {command}"),
+        ];
+        let result = json!({
+            "task": self.task.name, "model": self.preset.name, "device": ended.device.name(),
+            "stopped": true, "steps": step, "resume": command,
+        });
+        if self.output.json {
+            lines.iter().for_each(|line| self.output.say(line));
+        }
+        self.output.result(&result, &lines);
+        ExitCode::from(interrupt::EXIT_CODE)
+    }
+}

@@ -1,0 +1,7 @@
+//! The program itself, run as people run it: in folders of its own, killed, interrupted, given bad files.
+
+mod errors;
+mod files;
+mod kills;
+mod support;
+mod training;

@@ -1,0 +1,122 @@
+//! Training, evaluation, generation.
+
+use crate::support::*;
+use std::path::Path;
+
+const SPIRALS: &[&str] = &["train", "spirals", "--epochs", "150"];
+
+#[test]
+fn spirals_are_learned() {
+    let folder = Folder::new("spirals");
+    let result = json(folder.path(), SPIRALS);
+    assert!(result["test_accuracy"].as_f64().unwrap() > 0.99, "{result}");
+    assert_eq!(result["steps"], 1500);
+    assert_eq!(result["task"], "spirals");
+    assert_files(folder.path(), &result);
+    for name in ["model.safetensors", "log.jsonl", "curves.svg", "map.svg"] {
+        assert!(folder.path().join("runs/spirals-mlp").join(name).is_file(), "{name}");
+    }
+    let again = json(folder.path(), &[SPIRALS, &["--out", "again"]].concat());
+    assert_eq!((&again["test_loss"], &again["train_loss"]), (&result["test_loss"], &result["train_loss"]));
+    let other = json(folder.path(), &[SPIRALS, &["--out", "other", "--seed", "2"]].concat());
+    assert_ne!(other["test_loss"], result["test_loss"]);
+    let evaluated = json(folder.path(), &["eval", "again/model.safetensors"]);
+    assert_eq!(evaluated["task"], "spirals");
+}
+
+/// Some steps of MNIST: the data on the device or made by threads, the numbers are the same.
+#[test]
+fn a_few_steps_of_mnist() {
+    let folder = Folder::new("mnist");
+    let steps = ["train", "mnist", "--model", "mlp", "--max-steps", "120", "--out", "run"];
+    let resident = json(folder.path(), &steps);
+    assert!(resident["test_accuracy"].as_f64().unwrap() > 0.85, "{resident}");
+    assert_files(folder.path(), &resident);
+    assert!(folder.join("run/confusion.svg").is_file());
+    let lines = std::fs::read_to_string(folder.join("run/log.jsonl")).unwrap();
+    assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+    let workers = json(folder.path(), &[&steps[..], &["--workers", "2"]].concat());
+    assert_eq!(workers["test_loss"], resident["test_loss"]);
+    assert!(workers["seconds_waiting_for_data"].as_f64().unwrap() > 0.0);
+
+    let evaluated = json(folder.path(), &["eval", "run/model.safetensors", "--task", "mnist"]);
+    let difference =
+        |name: &str| (evaluated[name].as_f64().unwrap() - resident[name].as_f64().unwrap()).abs();
+    assert!(difference("test_accuracy") < 1e-9 && difference("test_loss") < 1e-6, "{evaluated} {resident}");
+    assert_eq!(evaluated["items"], 10_000);
+}
+
+#[test]
+fn every_optimizer_takes_steps() {
+    let folder = Folder::new("optimizers");
+    let names = ["adamw", "sgd", "lion", "nadam", "radam", "adamax", "rmsprop", "adagrad", "adadelta"];
+    for name in names {
+        let result = json(folder.path(), &["train", "spirals", "--max-steps", "30", "--optimizer", name]);
+        assert!(result["test_loss"].as_f64().unwrap() < 0.8, "{name}: {result}");
+    }
+}
+
+#[test]
+fn text_is_learned_and_continued() {
+    let folder = Folder::new("text");
+    std::fs::write(folder.join("text.txt"), "abcdefghi\n".repeat(200)).unwrap();
+    let run = ["train", "char-gpt", "--model", "gpt-tiny", "--data", "text.txt", "--out", "run"];
+    let result =
+        json(folder.path(), &[&run[..], &["--batch", "8", "--lr", "0.01", "--max-steps", "25"]].concat());
+    assert!(result["test_accuracy"].as_f64().unwrap() > 0.9, "{result}");
+    let model = ["generate", "--model", "run/model.safetensors"];
+    let generate = |more: &[&str]| json(folder.path(), &[&model, more].concat());
+    // More than the context holds.
+    let sure = generate(&["--prompt", "abc", "--temperature", "0", "--tokens", "97"]);
+    assert_eq!(sure["text"].as_str().unwrap(), "abcdefghi\n".repeat(10));
+    let daring = |seed: &str| {
+        generate(&["--prompt", "a", "--top-k", "4", "--temperature", "5", "--tokens", "40", "--seed", seed])
+    };
+    assert_eq!(daring("5")["text"], daring("5")["text"]);
+    assert_ne!(daring("5")["text"], daring("6")["text"]);
+    let message = error(folder.path(), &[&model[..], &["--prompt", "Ω"]].concat());
+    assert!(message.contains("'Ω'"), "{message}");
+}
+
+/// Without `--json`: lines that one can read in a pipe, and a summary.
+#[test]
+fn words_for_people() {
+    let folder = Folder::new("words");
+    let output = run(folder.path(), &["train", "spirals", "--max-steps", "40"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("step 1/40") && text.contains("test accuracy") && text.contains("samples/s"),
+        "{text}"
+    );
+    assert!(text.contains("runs/spirals-mlp/model.safetensors") && !text.contains('\x1b'), "{text}");
+    let info = json(folder.path(), &["info"]);
+    assert_eq!(info["device"], "cpu");
+}
+
+/// Checkpoints of an earlier run are kept aside when a new one begins.
+#[test]
+fn a_new_run_keeps_the_checkpoints_of_the_last() {
+    let folder = Folder::new("anew");
+    let steps = ["train", "spirals", "--max-steps", "20", "--out", "run"];
+    for _ in 0..2 {
+        assert_eq!(json(folder.path(), &steps)["resumed_from"], serde_json::Value::Null);
+    }
+    let file = Path::new("step-00000020.safetensors");
+    assert!(folder.join("run/checkpoints.previous").join(file).is_file());
+    assert!(folder.join("run/checkpoints").join(file).is_file());
+}
+
+/// The GPU is destroyed in the middle of a run: a new device takes over from the last checkpoint.
+#[test]
+fn a_lost_gpu_is_replaced() {
+    let folder = Folder::new("lost");
+    let steps = ["train", "spirals", "--max-steps", "60", "--checkpoint-every", "10", "--device", "software"];
+    let whole = json(folder.path(), &[&steps[..], &["--out", "whole"]].concat());
+    let lost =
+        run(folder.path(), &[&steps[..], &["--out", "lost", "--json", "--lose-device-at", "25"]].concat());
+    assert!(lost.status.success(), "{}", stderr(&lost));
+    assert!(stderr(&lost).contains("the GPU was lost; going on with a new device"), "{}", stderr(&lost));
+    let result = parsed(&lost);
+    assert!(result["resumed_from"].as_u64().unwrap() >= 20, "{result}");
+    assert_eq!(result["test_loss"], whole["test_loss"]);
+}
