@@ -6,6 +6,7 @@
 use flambeau::nn::{Linear, Sequential, Tanh};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
+use std::slice::from_ref;
 
 const DIFFERENTIABLE: BackwardOptions = BackwardOptions { retain_graph: true, create_graph: true };
 
@@ -23,7 +24,7 @@ async fn run() -> Result<()> {
 
 /// The gradient of a number, which can be differentiated again.
 fn gradient(of: &Tensor, by: &Tensor) -> Result<Tensor> {
-    let gradients = grad(&[of.clone()], &[by.clone()], DIFFERENTIABLE)?;
+    let gradients = grad(from_ref(of), from_ref(by), DIFFERENTIABLE)?;
     Ok(gradients[0].clone().expect("the one is computed from the other"))
 }
 
