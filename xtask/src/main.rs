@@ -3,6 +3,7 @@
 //! Everything continuous integration does is a command here, so that a contributor gets the same verdict from
 //! the same program. The standard library is all it uses: it must build before anything has been installed.
 
+mod examples;
 mod libtest;
 mod runner;
 mod setup;

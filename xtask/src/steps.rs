@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::examples;
 use crate::libtest::Results;
 use crate::runner::{Failure, Report, Step};
 use crate::setup;
@@ -16,6 +17,7 @@ pub const CHECKS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
+    Step { name: "examples", about: "every example, for a few steps", run: examples::check },
     Step { name: "wasm", about: "the library builds for the browser", run: wasm },
     Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
 ];

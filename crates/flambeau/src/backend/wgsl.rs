@@ -70,17 +70,7 @@ impl Params {
             self.list.push(param);
             self.list.len() - 1
         });
-        self.place(at)
-    }
-
-    /// Adds a size with a place of its own: the shader's text does not depend on which sizes happen to be equal.
-    pub fn own(&mut self, size: usize) -> String {
-        self.list.push(Param::Fixed(size as u32));
-        self.place(self.list.len() - 1)
-    }
-
-    fn place(&self, at: usize) -> String {
-        self.place(at)
+        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
     }
 
     pub fn size(&mut self, size: usize) -> String {

@@ -102,30 +102,29 @@ fn a_training_step_is_one_run_of_one_cached_plan() {
     }
 }
 
-/// Joining gradients that lie apart takes kernels; the update itself takes two more, whatever their number.
+/// The gradients take a kernel each here and are written where the update reads them (on the CPU one more kernel puts
+/// them there); the update takes two, whatever their number.
 #[test]
 fn an_update_takes_as_many_kernels_for_forty_parameters_as_for_one() {
     let _alone = alone();
     for device in devices() {
         for count in [1, 4, 40] {
-            let ones = |shape: [usize; 2]| Tensor::ones(shape, &device);
-            let parameters: Vec<Parameter> = (0..count).map(|_| Parameter::new(&ones([8, 8]))).collect();
-            let gradients: Vec<Tensor> = (0..count).map(|_| ones([8, 8])).collect();
-            eval(&gradients.iter().collect::<Vec<_>>()).unwrap();
+            let start = || Parameter::new(&Tensor::ones([8, 8], &device));
+            let parameters: Vec<Parameter> = (0..count).map(|_| start()).collect();
             let mut adam = Adam::new(parameters.clone(), 0.1);
             let mut step = || {
-                let mut pairs = parameters.iter().zip(&gradients);
-                pairs.try_for_each(|(parameter, grad)| parameter.set_grad(Some(grad))).unwrap();
+                for parameter in &parameters {
+                    (parameter.get().exp()).sum(..).backward().unwrap();
+                }
                 adam.step().unwrap();
+                adam.zero_grad();
             };
             step();
             let (_, second) = cost(&device, step);
             assert_eq!((second.runs, second.hits), (1, 1), "{count} parameters");
-            assert_values(&parameters[count - 1].value().narrow(0, 0, 1), &[0.8; 8]);
-            let flat: Vec<Tensor> = gradients.iter().map(|grad| grad.reshape([64])).collect();
-            let (_, joining) = cost(&device, || Tensor::cat(&flat, 0).eval().unwrap());
-            let joining = if count == 1 { 0 } else { joining.kernels };
-            assert!(second.kernels <= joining + 2, "{count} parameters: {} kernels", second.kernels);
+            assert!(values(&parameters[count - 1].value()).iter().all(|&x| (0.79..0.81).contains(&x)));
+            let others = second.kernels - count as u64;
+            assert!(others <= 3, "{count} parameters: {others} kernels beside the gradients'");
         }
     }
 }

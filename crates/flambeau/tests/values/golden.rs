@@ -3,7 +3,7 @@
 use crate::common::recorded::Recorded;
 use crate::common::{devices, values};
 use flambeau::nn::models::*;
-use flambeau::optim::{Adam, AdamOptions, AdamW, Optimizer, Sgd, SgdOptions};
+use flambeau::optim::{Adam, AdamW, AdamWOptions, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;
 
 /// PyTorch computed in float64. Losses agree to a few roundings; weights drift apart by more, since an optimizer that
@@ -68,7 +68,7 @@ fn cnn_with_momentum() {
 fn gpt_with_adamw() {
     let config =
         GptConfig { vocabulary: 13, context: 8, layers: 2, heads: 2, width: 32, ..Default::default() };
-    let options = AdamOptions { learning_rate: 0.003, weight_decay: 0.1, eps: 1e-4, ..Default::default() };
+    let options = AdamWOptions { learning_rate: 0.003, weight_decay: 0.1, eps: 1e-4, ..Default::default() };
     train(
         "gpt",
         |device| Gpt::new(config, device),

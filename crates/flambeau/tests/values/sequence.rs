@@ -84,13 +84,13 @@ fn second_derivatives_of_recurrences() {
     let lstm = Lstm::with_options(2, 3, LstmOptions { proj_size: Some(2), ..Default::default() }, options);
     gradgradcheck_blocking(
         |x| rnn.try_forward(&x[0], None).map(|(y, _)| y),
-        &[x.clone()],
+        std::slice::from_ref(&x),
         Default::default(),
     )
     .unwrap();
     gradgradcheck_blocking(
         |x| gru.try_forward(&x[0], None).map(|(y, _)| y),
-        &[x.clone()],
+        std::slice::from_ref(&x),
         Default::default(),
     )
     .unwrap();

@@ -269,7 +269,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     /// The parameter that counts images × positions.
     fn places(&self, params: &mut Params) -> String {
         let Product { columns, depth, .. } = self.product();
-        params.own(if self.direction == Direction::Weight { depth } else { columns })
+        params.size(if self.direction == Direction::Weight { depth } else { columns })
     }
 
     fn program(&self, label: &'static str, source: String, params: Params, groups: [u32; 3]) -> Program {
@@ -292,10 +292,10 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         let groups = self.sizes.groups;
         let weight = self.direction == Direction::Weight;
         let jobs = row_tiles * column_tiles * groups * parts;
-        let mut params = Params::default();
+        let mut params = Params::distinct();
         let places = self.places(&mut params);
-        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.own(size));
-        let numel = params.own(self.call.outputs[0].1.numel());
+        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.size(size));
+        let numel = params.size(self.call.outputs[0].1.numel());
         let rows = product.rows;
         let (columns, depth) = match weight {
             true => (format!("{}u", product.columns), places.clone()),
@@ -403,9 +403,9 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
     fn by_thread(&self) -> Program {
         let Product { rows, depth, .. } = self.product();
         let plane = self.target().1;
-        let mut params = Params::default();
+        let mut params = Params::distinct();
         let places = self.places(&mut params);
-        let numel = params.own(self.call.outputs[0].1.numel());
+        let numel = params.size(self.call.outputs[0].1.numel());
         let source = format!(
             "{declarations}{windows}{lefts}
 @compute @workgroup_size(64)
@@ -440,7 +440,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
     fn by_workgroup(&self) -> Program {
         let Product { rows, columns, .. } = self.product();
         let numel = self.call.outputs[0].1.numel();
-        let mut params = Params::default();
+        let mut params = Params::distinct();
         let places = self.places(&mut params);
         let source = format!(
             "{declarations}var<workgroup> sums: array<f32, {REDUCERS}>;

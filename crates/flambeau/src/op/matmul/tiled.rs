@@ -45,7 +45,10 @@ impl Read {
             && level.offset.terms.iter().all(|&(_, coefficient)| whole(coefficient))
             && batches.iter().all(|axis| axis.size == 1 || whole(axis.stride));
         let vectors = |inner: &Axis, outer: &Axis| {
-            aligned && inner.stride == 1 && inner.size.is_multiple_of(4) && (outer.size == 1 || whole(outer.stride))
+            aligned
+                && inner.stride == 1
+                && inner.size.is_multiple_of(4)
+                && (outer.size == 1 || whole(outer.stride))
         };
         match (along_k.stride, across.stride) {
             _ if vectors(across, along_k) => Read::Across,

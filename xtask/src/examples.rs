@@ -1,0 +1,99 @@
+//! The examples, each run for a few steps: people read them first, so they must work.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::runner::{Failure, Report};
+use crate::setup;
+use crate::shell;
+use crate::workspace::Workspace;
+
+const FOLDER: &str = "crates/flambeau/examples";
+
+/// The variable that `Device::best` looks at.
+const DEVICE_VARIABLE: &str = "FLAMBEAU_DEVICE";
+
+/// An example with the arguments that make it short, and where it runs. A new example is a new row.
+struct Run {
+    example: &'static str,
+    arguments: &'static [&'static str],
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Cpu,
+    /// The adapter of the tests.
+    Gpu,
+}
+
+const fn run(example: &'static str, arguments: &'static [&'static str], place: Place) -> Run {
+    Run { example, arguments, place }
+}
+
+const RUNS: &[Run] = &[
+    run("linear_regression", &[], Place::Cpu),
+    run("linear_regression", &[], Place::Gpu),
+    run("higher_order", &["20"], Place::Cpu),
+    run("mnist", &["5"], Place::Cpu),
+    run("transfer", &["10"], Place::Cpu),
+    run("char_gpt", &["5"], Place::Cpu),
+    run("vae", &["5"], Place::Cpu),
+    run("cartpole", &["2"], Place::Cpu),
+    run("mlp_step", &["cpu", "32"], Place::Cpu),
+    run("cnn_step", &["cpu", "8", "5"], Place::Cpu),
+];
+
+/// Builds all of them once, and runs the table.
+pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
+    let listed: BTreeSet<String> = RUNS.iter().map(|run| run.example.to_owned()).collect();
+    let present = examples(workspace)?;
+    if listed != present {
+        let other: Vec<_> = listed.symmetric_difference(&present).map(String::as_str).collect();
+        return Err(Failure::new(
+            format!("in {FOLDER} or in the table, but not in both: {}", other.join(", ")),
+            "Give it a row in xtask/src/examples.rs, or take the row away.",
+        ));
+    }
+    let mut build = workspace.cargo(&["build", "--package", "flambeau", "--examples"]);
+    shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test examples`.")?;
+    for run in RUNS {
+        let program = format!("{}{}", run.example, std::env::consts::EXE_SUFFIX);
+        let mut command = workspace.bare(workspace.target.join("debug/examples").join(program));
+        let device = run.place.device();
+        command.args(run.arguments).env(DEVICE_VARIABLE, device);
+        if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+            // Mesa looks there for a display.
+            command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+        }
+        println!("\n{DEVICE_VARIABLE}={device}");
+        shell::run(&mut command, "Mend the example, or what it found; then `cargo xtask test examples`.")?;
+    }
+    Ok(Report::note(format!("{} examples, {} runs", present.len(), RUNS.len())))
+}
+
+impl Place {
+    /// The device's name for the library.
+    fn device(self) -> &'static str {
+        match self {
+            Place::Cpu => "cpu",
+            Place::Gpu if setup::adapter() == setup::SOFTWARE_ADAPTER => "software",
+            Place::Gpu => "gpu",
+        }
+    }
+}
+
+/// The examples that there are.
+fn examples(workspace: &Workspace) -> Result<BTreeSet<String>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(format!("{FOLDER} cannot be read: {error}"), "Start it in a whole clone.")
+    };
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(workspace.root.join(FOLDER)).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if let (Some(name), Some("rs")) = (path.file_stem(), path.extension().and_then(|end| end.to_str())) {
+            names.insert(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
