@@ -16,6 +16,8 @@ use crate::plan::kernel::StructuredCall;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pack {
     pub starts: Vec<usize>,
+    /// Without, what lies between the inputs stays as it was: other kernels write there.
+    pub fills_gaps: bool,
 }
 
 impl Structured for Pack {
@@ -62,6 +64,9 @@ impl Structured for Pack {
         let copies = places.iter().enumerate().filter(|(_, (_, numel))| *numel > 0);
         let mut programs: Vec<Program> =
             copies.map(|(input, &(start, numel))| piece(call, Some(input), start, numel)).collect();
+        if !self.fills_gaps {
+            return Ok(programs);
+        }
         places.sort_unstable();
         let mut filled = 0;
         for (start, numel) in places.into_iter().chain([(call.outputs[0].1.numel(), 0)]) {

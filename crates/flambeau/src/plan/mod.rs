@@ -13,7 +13,7 @@ pub(crate) mod lower;
 pub(crate) mod schedule;
 
 use crate::dtype::DType;
-use crate::op::{Meta, Op, View};
+use crate::op::{Op, View};
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
@@ -70,15 +70,6 @@ impl Plan {
     /// The buffer that this one is a part of, or itself.
     fn home(&self, buffer: u32) -> u32 {
         self.buffers[buffer as usize].within.map_or(buffer, |(home, _)| home)
-    }
-
-    /// A new buffer that is a part of another.
-    fn add_part(&mut self, home: u32, start: usize, meta: &Meta) -> u32 {
-        let within = Some((home, start));
-        let buffer =
-            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root: false, slot: usize::MAX, within };
-        self.buffers.push(buffer);
-        self.buffers.len() as u32 - 1
     }
 
     /// Gives each temporary a memory slot; a slot is free again after the last kernel that reads it.

@@ -4,9 +4,9 @@
 //! this, or a second use in the same pack, keeps away are copied.
 
 use super::Plan;
-use super::access::Access;
-use super::kernel::{Fused, Inst, InstKind, Kernel, Operand, Place, StructuredCall};
+use super::kernel::{Kernel, Operand, Place, StructuredCall};
 use crate::dtype::DType;
+use crate::op::pack::Pack;
 use crate::op::{Op, StructuredOp};
 
 /// Where a part of a buffer may start, in bytes: WebGPU's default.
@@ -16,42 +16,53 @@ pub(crate) const PART_ALIGNMENT: u64 = 256;
 pub(super) fn pack_in_place(plan: &mut Plan, element_bytes: fn(DType) -> u64) {
     let mut kernels = Vec::with_capacity(plan.kernels.len());
     for position in 0..plan.kernels.len() {
-        match &plan.kernels[position] {
-            Kernel::Structured(StructuredCall { op: Op::Structured(StructuredOp::Pack(pack)), .. }) => {
-                let starts = pack.starts.clone();
-                kernels.extend(place_parts(plan, position, &starts, element_bytes));
+        let kernel = plan.kernels[position].clone();
+        match kernel {
+            Kernel::Structured(StructuredCall {
+                op: Op::Structured(StructuredOp::Pack(pack)),
+                inputs,
+                outputs,
+                datum,
+                node,
+            }) => {
+                let (Place::Buffer(home), meta) = &outputs[0] else { unreachable!("results are buffers") };
+                let element = element_bytes(meta.dtype);
+                let (starts, inputs) = place_parts(plan, *home, &pack.starts, inputs, element);
+                if !inputs.is_empty() {
+                    let op = Op::Structured(StructuredOp::Pack(Pack { starts, fills_gaps: false }));
+                    kernels.push(Kernel::Structured(StructuredCall { op, inputs, outputs, datum, node }));
+                }
             }
-            other => kernels.push(other.clone()),
+            other => kernels.push(other),
         }
     }
     plan.kernels = kernels;
 }
 
-/// Gives the inputs of a pack their places in its result; returns the copies that are still needed.
+/// Gives the inputs of a pack their places in its result; returns starts and inputs of those to be copied.
 fn place_parts(
     plan: &mut Plan,
-    position: usize,
+    home: u32,
     starts: &[usize],
-    element_bytes: fn(DType) -> u64,
-) -> Vec<Kernel> {
-    let Kernel::Structured(call) = plan.kernels[position].clone() else { return Vec::new() };
-    let (Place::Buffer(home), meta) = &call.outputs[0] else { return Vec::new() };
-    let mut copies = Vec::new();
-    for (operand, &start) in call.inputs.iter().zip(starts) {
-        let aligned = (start as u64 * element_bytes(meta.dtype)).is_multiple_of(PART_ALIGNMENT);
-        let once = call.inputs.iter().filter(|other| other.place == operand.place).count() == 1;
+    inputs: Vec<Operand>,
+    element_bytes: u64,
+) -> (Vec<usize>, Vec<Operand>) {
+    let places: Vec<Place> = inputs.iter().map(|input| input.place).collect();
+    let mut copied = (Vec::new(), Vec::new());
+    for (operand, &start) in inputs.into_iter().zip(starts) {
+        let aligned = (start as u64 * element_bytes).is_multiple_of(PART_ALIGNMENT);
+        let once = places.iter().filter(|place| **place == operand.place).count() == 1;
         match operand.place {
-            Place::Buffer(buffer) if aligned && once && may_lie_in(plan, buffer, *home) => {
-                plan.buffers[buffer as usize].within = Some((*home, start));
+            Place::Buffer(buffer) if aligned && once && may_lie_in(plan, buffer, home) => {
+                plan.buffers[buffer as usize].within = Some((home, start));
             }
-            _ if operand.meta.numel() == 0 => {}
             _ => {
-                let part = plan.add_part(*home, start, &operand.meta);
-                copies.push(copy(operand, Place::Buffer(part), call.node));
+                copied.0.push(start);
+                copied.1.push(operand);
             }
         }
     }
-    copies
+    copied
 }
 
 /// May the buffer be a part of `home`? Not if it is a part already, or if a kernel would then read and write `home`,
@@ -69,18 +80,5 @@ fn may_lie_in(plan: &Plan, buffer: u32, home: u32) -> bool {
         // The pack itself reads it and writes `home`, and is about to go.
         let packs = outputs.contains(&Place::Buffer(home));
         packs || !(writes_this || reads_this)
-    })
-}
-
-fn copy(from: &Operand, to: Place, node: u32) -> Kernel {
-    let (numel, dtype) = (from.meta.numel(), from.meta.dtype);
-    let access = Access::contiguous(&[numel].into());
-    let load = Inst { kind: InstKind::Load { operand: 0, access }, dtype, inner: false, node };
-    Kernel::Fused(Fused {
-        space: vec![numel],
-        kept: 1,
-        insts: vec![load],
-        inputs: vec![(from.place, dtype)],
-        outputs: vec![(0, to, dtype)],
     })
 }

@@ -17,7 +17,7 @@ impl Tensor {
     pub(crate) fn pack(tensors: &[Tensor], starts: &[usize], len: usize) -> Result<Tensor> {
         let flat = tensors.iter().map(|tensor| tensor.try_reshape([tensor.numel()]));
         let flat = flat.collect::<Result<Vec<Tensor>>>()?;
-        let op = Op::Structured(StructuredOp::Pack(Pack { starts: starts.to_vec() }));
+        let op = Op::Structured(StructuredOp::Pack(Pack { starts: starts.to_vec(), fills_gaps: true }));
         Tensor::from_op(op, &flat, Meta::new([len], tensors[0].dtype()))
     }
 
