@@ -433,10 +433,10 @@ fn fill(block: &mut Block, value: Scalar, dtype: DType) {
 
 /// Zeroes the points that have no element.
 fn mask(strip: &Strip, access: &Access, block: &mut Block) {
-    fn zero<T: Default>(strip: &Strip, access: &Access, values: &mut [T]) {
+    fn zero<T: Default + Clone>(strip: &Strip, access: &Access, values: &mut [T]) {
         strip.pieces(access, |piece| {
             if piece.offset == NOWHERE {
-                values[piece.at] = T::default();
+                values[piece.at..piece.at + piece.len].fill(T::default());
             }
         });
     }

@@ -3,7 +3,7 @@
 use super::host::HostBuffer;
 use crate::dtype::Scalar;
 use crate::op::elementwise::Block;
-use crate::plan::access::Access;
+use crate::plan::access::{Access, Axis, Embedding};
 
 /// `len` points from `start` on (row-major) over the dimensions `varying`, the other coordinates fixed.
 pub(super) struct Strip<'a> {
@@ -29,8 +29,8 @@ pub(super) struct Piece {
 pub(super) const NOWHERE: i64 = -1;
 
 impl Strip<'_> {
-    /// Calls `visit` with pieces that cover the strip, in order. Points without an element come as pieces of one
-    /// with the offset [`NOWHERE`].
+    /// Calls `visit` with pieces that cover the strip, in order. Points without an element come as pieces with the
+    /// offset [`NOWHERE`] and stride 0.
     pub fn pieces(&self, access: &Access, mut visit: impl FnMut(Piece)) {
         let mut coordinates = self.fixed.to_vec();
         let mut rest = self.start;
@@ -39,10 +39,8 @@ impl Strip<'_> {
             rest /= self.space[d];
         }
         let Some(last) = self.varying.clone().last() else {
-            for at in 0..self.len {
-                visit(self.single(access, &coordinates, at));
-            }
-            return;
+            let offset = access.locate(&coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
+            return visit(Piece { at: 0, len: self.len, offset, stride: 0 });
         };
         let strided = access.is_strided();
         let mut at = 0;
@@ -55,9 +53,12 @@ impl Strip<'_> {
                 let offset = offset + level.offset.value(self.data);
                 visit(Piece { at, len: run, offset, stride: level.axes[last].stride });
             } else {
-                for k in 0..run {
-                    visit(self.single(access, &coordinates, at + k));
-                    coordinates[last] += 1;
+                let mut done = 0;
+                while done < run {
+                    let (len, offset, stride) = self.stretch(access, &coordinates, last, run - done);
+                    visit(Piece { at: at + done, len, offset, stride });
+                    done += len;
+                    coordinates[last] += len;
                 }
                 coordinates[last] -= run;
             }
@@ -72,9 +73,41 @@ impl Strip<'_> {
         }
     }
 
-    fn single(&self, access: &Access, coordinates: &[usize], at: usize) -> Piece {
+    /// How many of the next `run` points along dimension `last` lie at equal distances, or all nowhere: their number,
+    /// the first one's offset, and the distance.
+    fn stretch(&self, access: &Access, coordinates: &[usize], last: usize, run: usize) -> (usize, i64, i64) {
         let offset = access.locate(coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
-        Piece { at, len: 1, offset, stride: 0 }
+        let (len, stride) = match &access.levels[..] {
+            [level] => self.along(&level.axes[last], coordinates[last], run),
+            [outer, inner] if outer.axes.iter().all(|axis| axis.embedding.is_none()) => {
+                let terms = outer.axes.iter().zip(coordinates);
+                let number = terms.map(|(axis, &c)| axis.stride * c as i64).sum::<i64>()
+                    + outer.offset.value(self.data);
+                // The innermost dimension that has more than one coordinate.
+                let moving = inner.axes.iter().rev().find(|axis| axis.size != 1 || axis.embedding.is_some());
+                match (outer.axes[last].stride, moving) {
+                    (0, _) => (run, 0),
+                    (1, Some(axis)) => {
+                        let c = number as usize % axis.size;
+                        self.along(axis, c, run.min(axis.size - c))
+                    }
+                    _ => (1, 0),
+                }
+            }
+            _ => (1, 0),
+        };
+        (len, offset, if offset == NOWHERE { 0 } else { stride })
+    }
+
+    /// How many of the next `run` points along an axis are all in its pad or all outside it, and their distance.
+    fn along(&self, axis: &Axis, c: usize, run: usize) -> (usize, i64) {
+        let Some(Embedding { start, step, len }) = &axis.embedding else { return (run, axis.stride) };
+        if *step != 1 {
+            return (1, 0);
+        }
+        let (c, first) = (c as i64, start.value(self.data));
+        let next_edge = [first, first + *len as i64].into_iter().find(|&edge| c < edge);
+        (next_edge.map_or(run, |edge| run.min((edge - c) as usize)), axis.stride)
     }
 
     /// Fills a block with the elements an access finds along the strip.
@@ -102,7 +135,7 @@ impl Strip<'_> {
         self.pieces(access, |Piece { at, len, offset, stride }| {
             let to = &mut to[at..at + len];
             match stride {
-                _ if offset == NOWHERE => to[0] = T::default(),
+                _ if offset == NOWHERE => to.fill(T::default()),
                 0 => to.fill(convert(from[offset as usize])),
                 1 => {
                     let from = &from[offset as usize..offset as usize + len];

@@ -9,6 +9,7 @@ impl Real for f32 {}
 impl Real for f64 {}
 
 /// Elements under which threads cost more than they bring.
+#[cfg(not(target_arch = "wasm32"))]
 const PARALLEL_WORK: usize = 1 << 14;
 
 /// Fills `to`, which is zero, from `from`: `places` are given going back from a maximum, and `found` going forward.
