@@ -147,6 +147,8 @@ impl<M: Module> Trainer<M> {
             }
             let last = stopped.is_some() || self.past.step >= total;
             if last || self.is_time_to_save() {
+                // All sums must be in: one that is not finite ends the run before it is saved.
+                self.report(total, per_epoch, &mut clock).await?;
                 self.finish_report(total, per_epoch, &mut clock).await?;
                 self.past.seconds = clock.before + clock.start.elapsed().as_secs_f64();
                 if self.save(batches).await? && !last {
