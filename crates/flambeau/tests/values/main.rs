@@ -30,3 +30,4 @@ mod suite;
 mod tensor_api;
 mod tensor_edges;
 mod thin_walk;
+mod train;
