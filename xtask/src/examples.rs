@@ -40,8 +40,6 @@ const RUNS: &[Run] = &[
     run("char_gpt", &["5"], Place::Cpu),
     run("vae", &["5"], Place::Cpu),
     run("cartpole", &["2"], Place::Cpu),
-    run("mlp_step", &["cpu", "32"], Place::Cpu),
-    run("cnn_step", &["cpu", "8", "5"], Place::Cpu),
 ];
 
 /// Builds all of them once, and runs the table.

@@ -78,7 +78,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
         Command::Predict(options) => predict::run(&options, &device::choose(choice).await?, output).await,
         Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,
         Command::Convert(options) => convert::run(&options, output).await,
-        Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, cli.json).await,
+        Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, output).await,
         Command::Info => info::run(choice, output).await,
     }
 }

@@ -197,6 +197,13 @@ impl Device {
         self.as_gpu().map(|gpu| gpu.runtime().memory())
     }
 
+    /// Lets [`MemoryStats::peak`] start again from what is in use now.
+    pub fn reset_peak_memory(&self) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().reset_peak_memory();
+        }
+    }
+
     /// Gives pooled GPU memory back to the driver.
     pub fn trim(&self) {
         if let Some(gpu) = self.as_gpu() {

@@ -66,6 +66,11 @@ pub struct PlanStats {
     pub misses: u64,
     /// Kernels of all runs together.
     pub kernels: u64,
+    /// Arithmetic of all runs together, counted from their kernels: multiplications and additions of products and
+    /// convolutions, and one for every other op and element.
+    pub flops: u64,
+    /// Bytes that the kernels of all runs read and wrote, each operand counted once a kernel.
+    pub bytes: u64,
     /// Plans in the cache now.
     pub cached: usize,
 }
@@ -186,6 +191,8 @@ impl Device {
         let buffers = self.backend().run(&run)?;
         plans.stats.runs += 1;
         plans.stats.kernels += plan.kernels.len() as u64;
+        plans.stats.flops += plan.cost.flops;
+        plans.stats.bytes += plan.cost.bytes;
         for (node, first) in &snapshot.targets {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
                 || is_guarded(&snapshot, snapshot.graph.roots[*first]);

@@ -1,8 +1,9 @@
 //! Products of square matrices.
 
 use super::median_seconds;
+use crate::output::Output;
 use flambeau::prelude::*;
-use std::process::ExitCode;
+use serde_json::{Value, json};
 
 /// Multiplications and additions to time at once: enough to hide the wait for the device.
 const WORK: f64 = 4e11;
@@ -18,33 +19,18 @@ pub struct Options {
     sizes: Vec<usize>,
 }
 
-pub async fn run(device: &Device, options: &Options, json: bool) -> Result<ExitCode> {
-    if !json {
-        println!(
-            "matrix products on {device}\n{:>6} {:>12} {:>12} {:>12}",
-            "size", "time", "TFLOP/s", "error"
-        );
-    }
+pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Vec<Value>> {
+    output.say(format!("matrix products on {}", device.name()));
+    output.say(format!("{:>6} {:>12} {:>12} {:>12}", "size", "time", "TFLOP/s", "error"));
     let mut results = Vec::new();
     for &size in &options.sizes {
         let (seconds, error) = measure(device, size).await?;
         let rate = 2.0 * (size as f64).powi(3) / seconds / 1e12;
-        if json {
-            results.push(format!(
-                "{{\"size\": {size}, \"microseconds\": {:.3}, \"tflops\": {rate:.4}, \"error\": {error:.2e}}}",
-                seconds * 1e6
-            ));
-        } else {
-            println!("{size:>6} {:>9.1} µs {rate:>12.3} {error:>12.1e}", seconds * 1e6);
-        }
+        output.say(format!("{size:>6} {:>9.1} µs {rate:>12.3} {error:>12.1e}", seconds * 1e6));
+        let microseconds = seconds * 1e6;
+        results.push(json!({ "size": size, "microseconds": microseconds, "tflops": rate, "error": error }));
     }
-    if json {
-        println!(
-            "{{\"bench\": \"matmul\", \"device\": \"{device}\", \"results\": [{}]}}",
-            results.join(", ")
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(results)
 }
 
 /// Seconds of one product, and the largest error of some of its rows.

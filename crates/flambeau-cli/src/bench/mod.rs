@@ -1,10 +1,15 @@
-//! `flambeau bench`: how fast this device is. Every result is checked before it is timed, and every measurement waits
-//! for the device.
+//! `flambeau bench`: how fast this device is. Every result is checked before it is timed, every measurement waits for
+//! the device, and what is counted is counted where the queue is called.
 
+mod counts;
 mod matmul;
+mod train;
 
+use crate::output::Output;
 use clap::{Args, Subcommand};
+use counts::Counts;
 use flambeau::prelude::*;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -19,12 +24,56 @@ pub struct Options {
 enum What {
     /// Products of square matrices, in TFLOP/s.
     Matmul(matmul::Options),
+    /// Training steps of four models.
+    Train(train::Options),
 }
 
-pub async fn run(device: &Device, options: &Options, json: bool) -> Result<ExitCode> {
-    match &options.what {
-        What::Matmul(options) => matmul::run(device, options, json).await,
+pub async fn run(device: &Device, options: &Options, output: Output) -> Result<ExitCode> {
+    let results = match &options.what {
+        What::Matmul(options) => ("matmul", matmul::run(device, options, output).await?),
+        What::Train(options) => ("train", train::run(device, options, output).await?),
+    };
+    let (name, results) = results;
+    let kind = Kind::of(device).name();
+    let version = env!("CARGO_PKG_VERSION");
+    let head = json!({ "bench": name, "device": device.name(), "kind": kind, "version": version });
+    let mut object = head;
+    object["results"] = Value::Array(results);
+    output.result(&object, &[]);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a device is made of, which decides how much work it is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Gpu,
+    /// A CPU that plays a GPU.
+    Software,
+    Cpu,
+}
+
+impl Kind {
+    fn of(device: &Device) -> Kind {
+        match device.adapter() {
+            None => Kind::Cpu,
+            Some(adapter) if adapter.software => Kind::Software,
+            Some(_) => Kind::Gpu,
+        }
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Gpu => "gpu",
+            Kind::Software => "software",
+            Kind::Cpu => "cpu",
+        }
+    }
+}
+
+/// The middle one, or the upper of the two middle ones. There must be one.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// The median of the seconds that `work` takes, after one run that is not counted. `work` must wait for the device.
@@ -39,6 +88,19 @@ async fn median_seconds<F: Future<Output = Result<()>>>(
         work().await?;
         seconds.push(start.elapsed().as_secs_f64());
     }
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds[runs / 2])
+    Ok(median(seconds))
+}
+
+/// Seconds as `12.3 µs`, `4.56 ms` or `7.89 s`.
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..1e-3 => format!("{:.1} µs", seconds * 1e6),
+        ..1.0 => format!("{:.2} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// Operations a second as GFLOP/s or TFLOP/s.
+fn flop_rate(rate: f64) -> String {
+    if rate < 1e12 { format!("{:.1} GFLOP/s", rate / 1e9) } else { format!("{:.2} TFLOP/s", rate / 1e12) }
 }

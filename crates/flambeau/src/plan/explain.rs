@@ -2,32 +2,24 @@
 //! fast or slow.
 
 use super::Plan;
-use super::kernel::{Kernel, Place};
+use super::cost::bytes_of;
+use super::graph::Graph;
+use super::kernel::Kernel;
 use crate::dtype::DType;
-use crate::op::Meta;
-use crate::plan::graph::Graph;
 use std::fmt::Write;
 
 /// Describes a plan made from a graph.
 pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> String {
-    let inputs: Vec<&Meta> =
-        graph.nodes.iter().filter(|node| node.op.is_none()).flat_map(|node| &node.outputs).collect();
-    let bytes = |place: Place| match place {
-        Place::Input(input) => {
-            inputs[input as usize].numel() as u64 * element_bytes(inputs[input as usize].dtype)
-        }
-        Place::Buffer(buffer) => {
-            let buffer = &plan.buffers[buffer as usize];
-            buffer.numel as u64 * element_bytes(buffer.dtype)
-        }
-    };
+    let bytes = bytes_of(plan, graph, element_bytes);
     let mut text = String::new();
     let ops = graph.nodes.iter().filter(|node| node.op.is_some()).count();
-    _ = writeln!(text, "{} kernels for {ops} nodes, {} inputs", plan.kernels.len(), inputs.len());
+    let inputs = graph.nodes.iter().filter(|node| node.op.is_none());
+    let inputs: usize = inputs.map(|node| node.outputs.len()).sum();
+    _ = writeln!(text, "{} kernels for {ops} nodes, {inputs} inputs", plan.kernels.len());
     _ = writeln!(text, "{:>4}  {:>10}  {:>10}  {:<16}  ops", "#", "read", "written", "elements");
     for (number, kernel) in plan.kernels.iter().enumerate() {
-        let read: u64 = kernel.inputs().into_iter().map(bytes).sum();
-        let written: u64 = kernel.outputs().into_iter().map(bytes).sum();
+        let read: u64 = kernel.inputs().into_iter().map(&bytes).sum();
+        let written: u64 = kernel.outputs().into_iter().map(&bytes).sum();
         let elements = match kernel {
             Kernel::Fused(fused) if fused.reduction().is_some() => {
                 format!("{} × {}", fused.outer_count(), fused.inner_count())

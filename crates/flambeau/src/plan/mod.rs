@@ -4,6 +4,7 @@
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
 pub(crate) mod access;
+mod cost;
 mod explain;
 mod pack;
 
@@ -14,6 +15,7 @@ pub(crate) mod schedule;
 
 use crate::dtype::DType;
 use crate::op::{Op, View};
+use cost::Cost;
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
@@ -29,6 +31,8 @@ pub(crate) struct Plan {
     pub slots: Vec<u64>,
     /// Where each of the graph's roots lies afterwards.
     pub roots: Vec<Place>,
+    /// What one run costs.
+    pub cost: Cost,
 }
 
 /// How a plan is to be made for a device.
@@ -58,12 +62,18 @@ impl Plan {
             let root = kept.contains(&Place::Buffer(index as u32));
             PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX, within: None }
         });
-        let mut plan =
-            Plan { buffers: buffers.collect(), kernels: lowered.kernels, slots: Vec::new(), roots };
+        let mut plan = Plan {
+            buffers: buffers.collect(),
+            kernels: lowered.kernels,
+            slots: Vec::new(),
+            roots,
+            cost: Cost::default(),
+        };
         if options.pack_in_place {
             pack::pack_in_place(&mut plan, options.element_bytes);
         }
         plan.place_temporaries(options.element_bytes);
+        plan.cost = Cost::of_plan(&plan, &graph, options.element_bytes);
         plan
     }
 

@@ -21,6 +21,8 @@ fn cost<T>(device: &Device, body: impl FnOnce() -> T) -> (T, PlanStats) {
         hits: after.hits - before.hits,
         misses: after.misses - before.misses,
         kernels: after.kernels - before.kernels,
+        flops: after.flops - before.flops,
+        bytes: after.bytes - before.bytes,
         cached: after.cached,
     };
     (result, cost)

@@ -177,6 +177,11 @@ impl Runtime {
     pub fn memory(&self) -> MemoryStats {
         self.ledger.snapshot()
     }
+
+    /// Lets the peak of the ledger start again from what is in use now.
+    pub fn reset_peak_memory(&self) {
+        self.ledger.reset_peak();
+    }
 }
 
 /// Locks, whether or not another thread panicked while it held the lock: nothing guarded here is left

@@ -126,6 +126,11 @@ impl Ledger {
         }
     }
 
+    /// Forgets the peak so far.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.in_use(), Relaxed);
+    }
+
     fn use_more(&self, bytes: u64) {
         let in_use = self.in_use.fetch_add(bytes, Relaxed) + bytes;
         self.peak.fetch_max(in_use, Relaxed);

@@ -1,0 +1,55 @@
+//! Is what will be timed right? The first losses of a training must be those of the same training in f64 on the CPU.
+
+use super::workload::{Training, Workload};
+use crate::output::refused;
+use flambeau::TensorOptions;
+use flambeau::prelude::*;
+
+/// Steps that are compared, all with the same batch.
+const STEPS: usize = 3;
+/// The largest relative difference of a loss.
+const TOLERANCE: f64 = 2e-3;
+/// Arithmetic up to which the f64 training is run here and now.
+const AFFORDABLE: f64 = 2e10;
+
+/// What was compared.
+pub struct Checked {
+    /// The batch it was compared with.
+    pub batch: usize,
+    /// The losses of the device.
+    pub losses: Vec<f64>,
+    /// The largest relative difference.
+    pub difference: f64,
+}
+
+/// Trains for a few steps on the device and in f64 on the CPU; an error if the losses differ or do not fall. A batch
+/// that takes too long on a CPU is replaced by a smaller one.
+pub async fn check(workload: Workload, batch: usize, device: &Device) -> Result<Checked> {
+    let affordable = AFFORDABLE / (STEPS as f64 * workload.flops_per_sample());
+    // Batch norm over fewer than four samples amplifies what rounding makes different.
+    let batch = batch.min((affordable as usize).max(if workload == Workload::Resnet18Cifar { 4 } else { 1 }));
+    let losses = first_losses(workload, batch, &device.into()).await?;
+    let wanted = first_losses(workload, batch, &(DType::F64, &Device::cpu()).into()).await?;
+    let differences = losses.iter().zip(&wanted).map(|(loss, wanted)| (loss - wanted).abs() / wanted.abs());
+    let difference = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next });
+    let name = workload.name();
+    if !(difference <= TOLERANCE) {
+        let message =
+            format!("{name}: the first losses at batch {batch} are {losses:?}; in f64 they are {wanted:?}");
+        return Err(refused("bench train", message));
+    }
+    if losses[STEPS - 1] >= losses[0] {
+        return Err(refused("bench train", format!("{name}: the losses {losses:?} do not fall")));
+    }
+    Ok(Checked { batch, losses, difference })
+}
+
+/// The first losses with one batch that stays the same.
+async fn first_losses(workload: Workload, batch: usize, options: &TensorOptions) -> Result<Vec<f64>> {
+    let mut training = Training::new(workload, batch, 1, options)?;
+    let mut losses = Vec::with_capacity(STEPS);
+    for _ in 0..STEPS {
+        losses.push(training.step()?.item().await?);
+    }
+    Ok(losses)
+}

@@ -1,0 +1,99 @@
+//! What a run of a plan costs, counted from its kernels: arithmetic, and bytes of operands.
+
+use super::Plan;
+use super::graph::Graph;
+use super::kernel::{Fused, InstKind, Kernel, Place, StructuredCall};
+use crate::dtype::DType;
+use crate::op::conv::Direction;
+use crate::op::{Meta, Op, StructuredOp};
+use std::ops::AddAssign;
+
+/// The cost of a kernel, or of all kernels of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Multiplications and additions of products and convolutions; one for every other op and element.
+    pub flops: u64,
+    /// Bytes of the operands read and of the results written, each counted once.
+    pub bytes: u64,
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.flops += other.flops;
+        self.bytes += other.bytes;
+    }
+}
+
+/// The bytes of what lies at each place of a plan.
+pub(crate) fn bytes_of<'a>(
+    plan: &'a Plan,
+    graph: &'a Graph,
+    element_bytes: fn(DType) -> u64,
+) -> impl Fn(Place) -> u64 + 'a {
+    let inputs: Vec<&Meta> =
+        graph.nodes.iter().filter(|node| node.op.is_none()).flat_map(|node| &node.outputs).collect();
+    move |place| match place {
+        Place::Input(input) => {
+            let meta = inputs[input as usize];
+            meta.numel() as u64 * element_bytes(meta.dtype)
+        }
+        Place::Buffer(buffer) => {
+            let buffer = &plan.buffers[buffer as usize];
+            buffer.numel as u64 * element_bytes(buffer.dtype)
+        }
+    }
+}
+
+impl Cost {
+    /// The cost of one run of a plan made from a graph.
+    pub fn of_plan(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> Cost {
+        let bytes_of = bytes_of(plan, graph, element_bytes);
+        let mut total = Cost::default();
+        for kernel in &plan.kernels {
+            let operands = kernel.inputs().into_iter().chain(kernel.outputs());
+            total += Cost { flops: flops(kernel), bytes: operands.map(&bytes_of).sum() };
+        }
+        total
+    }
+}
+
+/// The arithmetic of a kernel.
+pub(crate) fn flops(kernel: &Kernel) -> u64 {
+    match kernel {
+        Kernel::Fused(fused) => fused_flops(fused),
+        Kernel::Structured(call) => structured_flops(call),
+    }
+}
+
+fn fused_flops(fused: &Fused) -> u64 {
+    let (outer, all) = (fused.outer_count() as u64, fused.space.iter().product::<usize>() as u64);
+    let of = |inst: &super::kernel::Inst| match &inst.kind {
+        InstKind::Map { .. } if inst.inner => all,
+        InstKind::Map { .. } => outer,
+        InstKind::Reduce { .. } => all,
+        _ => 0,
+    };
+    fused.insts.iter().map(of).sum()
+}
+
+fn structured_flops(call: &StructuredCall) -> u64 {
+    let input = |input: usize| &call.inputs[input].meta;
+    let results: usize = call.outputs.iter().map(|(_, meta)| meta.numel()).sum();
+    let products = match &call.op {
+        Op::Structured(StructuredOp::MatMul(_)) => {
+            let terms = input(0).shape.dims().last().copied().unwrap_or(1);
+            2 * results * terms
+        }
+        Op::Structured(StructuredOp::Conv(conv)) => {
+            // Every direction multiplies each element of y with each weight of its feature.
+            let (y, weight) = match conv.direction {
+                Direction::Forward => (&call.outputs[0].1, input(1)),
+                Direction::Input => (input(0), input(1)),
+                Direction::Weight => (input(1), &call.outputs[0].1),
+            };
+            2 * y.numel() * weight.shape.dims()[1..].iter().product::<usize>()
+        }
+        _ => results,
+    };
+    products as u64
+}
