@@ -1,10 +1,11 @@
 //! The batched matrix product: (B…, M, K) × (B…, K, N) → (B…, M, N). Operands are read through their strides, so a
 //! transposed or broadcast operand is not copied.
 //!
-//! `cpu` calls a blocked product; `tiled` is the GPU's kernel for floats, with `tiling` choosing its sizes by shape;
-//! `simple` is the GPU's kernel for integers and for the smallest products.
+//! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
+//! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels.
 
 mod cpu;
+mod large;
 mod simple;
 mod tiled;
 mod tiling;
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
 use cpu::{float_product, integer_product};
 use half::f16;
-use tiling::Tiling;
+use tiling::Choice;
 
 /// C = A·B over the last two dimensions; the others are batches of equal size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -120,9 +121,11 @@ impl Structured for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        let tiling = Tiling::fitting(&sizes);
-        let product = tiled::program(call, &sizes, &tiling);
-        match tiling.parts {
+        let (product, parts) = match Choice::of(&sizes) {
+            Choice::Large(tile, parts) => (large::program(call, &sizes, tile, parts), parts),
+            Choice::Small(tiling) => (tiled::program(call, &sizes, &tiling), tiling.parts),
+        };
+        match parts {
             1 => Ok(vec![product]),
             parts => Ok(vec![product, sum_of_parts(call, parts, "matmul sum")]),
         }

@@ -1,9 +1,10 @@
-//! The product of floats on the GPU, tile by tile.
+//! The product of floats on the GPU, tile by tile, for matrices too small to fill it: few results, many steps along K.
+//! The shader's text does not depend on sizes, so that products of all shapes share it.
 //!
 //! A workgroup makes one tile of C. Each round it brings `depth` columns of A and rows of B into workgroup memory, in
 //! blocks of 4 × 4 that one thread loads while the round before is computed. There both lie as vectors along the rows
 //! of C (A) and along its columns (B), one line per step of K, so that each thread reads whole vectors and keeps its
-//! 4 × 4 to 8 × 8 results in registers:
+//! 4 × 4 results in registers:
 //!
 //! ```text
 //! lines of A  (depth, tile rows / 4)     of vec4        C tile = Σ over k: A[k, rows] ⊗ B[k, columns]
@@ -25,7 +26,7 @@ use std::fmt::Write;
 
 /// How a thread reads its block of 4 steps along K by 4 rows of A (or columns of B) from memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
+pub(super) enum Read {
     /// Four vectors along K.
     AlongK,
     /// Four vectors along the rows of A, or the columns of B.
@@ -58,29 +59,29 @@ impl Read {
         }
     }
 
-    fn is_vector(self) -> bool {
+    pub fn is_vector(self) -> bool {
         matches!(self, Read::AlongK | Read::Across)
     }
 
     /// Do neighbouring threads take blocks that follow each other along K?
-    fn blocks_along_k(self) -> bool {
+    pub fn blocks_along_k(self) -> bool {
         matches!(self, Read::AlongK | Read::SinglesAlongK)
     }
 }
 
 /// One operand: A with its rows across, or B with its columns.
-struct Side<'a> {
-    name: &'static str,
-    operand: &'a Operand,
-    across: &'a Axis,
-    along_k: &'a Axis,
-    read: Read,
+pub(super) struct Side<'a> {
+    pub name: &'static str,
+    pub operand: &'a Operand,
+    pub across: &'a Axis,
+    pub along_k: &'a Axis,
+    pub read: Read,
     /// Rows of A or columns of B per tile.
-    tile: usize,
+    pub tile: usize,
 }
 
 impl<'a> Side<'a> {
-    fn new(name: &'static str, operand: &'a Operand, k_is_last: bool, tile: usize) -> Side<'a> {
+    pub fn new(name: &'static str, operand: &'a Operand, k_is_last: bool, tile: usize) -> Side<'a> {
         let level = &operand.access.levels[0];
         let rank = level.axes.len();
         let (row, column) = (&level.axes[rank - 2], &level.axes[rank - 1]);
@@ -88,7 +89,7 @@ impl<'a> Side<'a> {
         Side { name, operand, across, along_k, read: Read::of(level, across, along_k), tile }
     }
 
-    fn declaration(&self, binding: usize) -> String {
+    pub fn declaration(&self, binding: usize) -> String {
         let stored = storage_type(self.operand.meta.dtype);
         let element = if self.read.is_vector() { format!("vec4<{stored}>") } else { stored.to_string() };
         format!("@group(0) @binding({binding}) var<storage, read> {}: array<{element}>;\n", self.name)

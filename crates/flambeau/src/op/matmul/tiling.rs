@@ -2,12 +2,81 @@
 
 use super::Sizes;
 
-/// The sizes of the tiled kernel.
+/// Workgroups that keep a large GPU busy.
+const BUSY: usize = 128;
+
+/// Steps of K per round of the large kernel.
+pub(super) const DEPTH: usize = 16;
+/// Rounds below which another part along K would cost more than it saves.
+const ROUNDS_PER_PART: usize = 8;
+/// Parts at most: each is written and read once more.
+const MAX_PARTS: usize = 16;
+/// Multiplications from which a product gets a shader of its own.
+const LARGE: usize = 1 << 22;
+
+/// The tile of C that a workgroup of the large kernel makes.
+#[derive(Debug, PartialEq)]
+pub(super) struct Tile {
+    /// Threads along rows and columns.
+    pub threads: [usize; 2],
+    /// Rows and columns of C per thread, 4 or 8.
+    pub per_thread: [usize; 2],
+    /// TFLOP/s when all workgroups are busy, on one NVIDIA H200: what tiles are compared by.
+    speed: f64,
+}
+
+impl Tile {
+    /// Rows and columns of C.
+    pub fn size(&self) -> [usize; 2] {
+        [self.threads[0] * self.per_thread[0], self.threads[1] * self.per_thread[1]]
+    }
+}
+
+static TILES: [Tile; 4] = [
+    Tile { threads: [16, 16], per_thread: [8, 8], speed: 44.0 },
+    Tile { threads: [8, 16], per_thread: [8, 8], speed: 38.0 },
+    Tile { threads: [8, 8], per_thread: [8, 8], speed: 35.0 },
+    Tile { threads: [8, 8], per_thread: [4, 4], speed: 22.0 },
+];
+
+/// The kernel for a product.
+#[derive(Debug, PartialEq)]
+pub(super) enum Choice {
+    /// `large`, with a tile and a number of parts along K.
+    Large(&'static Tile, usize),
+    /// `tiled`.
+    Small(Tiling),
+}
+
+impl Choice {
+    /// The large kernel where it keeps the GPU busy, with the tile that should be the fastest.
+    pub fn of(sizes: &Sizes) -> Choice {
+        let Sizes { batches, m, n, k } = *sizes;
+        let choices = TILES.iter().filter_map(|tile| {
+            let [rows, columns] = tile.size();
+            let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
+            let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, MAX_PARTS);
+            let parts = BUSY.div_ceil(tiles).clamp(1, most);
+            let filled = (m * n * batches) as f64 / (tiles * rows * columns) as f64;
+            let busy = (tiles * parts) as f64 / BUSY as f64;
+            let pays = tiles * parts >= BUSY && batches * parts <= 65_535;
+            let cost_of_parts = if parts > 1 { 1.1 + 0.01 * parts as f64 } else { 1.0 };
+            pays.then_some((tile.speed * filled * busy.min(1.0) / cost_of_parts, tile, parts))
+        });
+        let best = choices.max_by(|a, b| a.0.total_cmp(&b.0));
+        match best {
+            Some((_, tile, parts)) if batches * m * n * k >= LARGE => Choice::Large(tile, parts),
+            _ => Choice::Small(Tiling::fitting(sizes)),
+        }
+    }
+}
+
+/// The sizes of the small kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiling {
     /// Rows and columns of C per workgroup.
     pub tile: [usize; 2],
-    /// Rows and columns of C per thread, 4 or 8.
+    /// Rows and columns of C per thread.
     pub per_thread: [usize; 2],
     /// Groups of threads in a workgroup that share the work along K and add up at the end.
     pub slices: usize,
@@ -17,36 +86,21 @@ pub(super) struct Tiling {
     pub parts: usize,
 }
 
-/// Workgroups that keep a large GPU busy.
-const BUSY: usize = 128;
-/// Rounds below which another part along K would cost more than it saves.
-const ROUNDS_PER_PART: usize = 8;
 /// Rounds one workgroup may take: some software adapters end a shader's loops after 65,535 rounds.
 const MAX_ROUNDS: usize = 4096;
 
-const LARGE: Tiling = Tiling { tile: [128, 128], per_thread: [8, 8], slices: 1, depth: 16, parts: 1 };
-const WIDE: Tiling = Tiling { tile: [64, 128], per_thread: [8, 8], slices: 1, depth: 16, parts: 1 };
-const MEDIUM: Tiling = Tiling { tile: [64, 64], per_thread: [4, 4], slices: 1, depth: 32, parts: 1 };
 const SMALL: Tiling = Tiling { tile: [32, 32], per_thread: [4, 4], slices: 4, depth: 64, parts: 1 };
 
 impl Tiling {
-    /// The largest tiles that keep the GPU busy; where even the smallest do not, K is shared out too.
-    pub fn fitting(sizes: &Sizes) -> Tiling {
-        let fits = |tiling: &&Tiling| {
-            let filled = 2 * sizes.m > tiling.tile[0] && 2 * sizes.n > tiling.tile[1];
-            filled && tiling.workgroups(sizes) >= BUSY
-        };
-        let mut tiling = *[LARGE, WIDE, MEDIUM].iter().find(fits).unwrap_or(&SMALL);
+    /// The smallest tiles; where they do not keep the GPU busy, K is shared out too.
+    fn fitting(sizes: &Sizes) -> Tiling {
+        let mut tiling = SMALL;
+        let workgroups = sizes.batches * sizes.m.div_ceil(tiling.tile[0]) * sizes.n.div_ceil(tiling.tile[1]);
         let rounds = sizes.k.div_ceil(tiling.depth);
-        let wanted = BUSY.div_ceil(tiling.workgroups(sizes).max(1));
+        let wanted = BUSY.div_ceil(workgroups.max(1));
         let worth_it = (rounds / ROUNDS_PER_PART).max(1);
         tiling.parts = wanted.min(worth_it).max(rounds.div_ceil(MAX_ROUNDS)).max(1);
         tiling
-    }
-
-    /// Workgroups without parts.
-    fn workgroups(&self, sizes: &Sizes) -> usize {
-        sizes.batches * sizes.m.div_ceil(self.tile[0]) * sizes.n.div_ceil(self.tile[1])
     }
 
     /// Threads of one slice along rows and columns.

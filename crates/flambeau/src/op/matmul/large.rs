@@ -1,0 +1,300 @@
+//! The product of large matrices on the GPU. Every size and stride is written into the shader: a layer's sizes do not
+//! change, and on an H200 the same kernel with sizes as uniforms is a quarter slower.
+//!
+//! A workgroup makes one tile of C. Each round it brings `DEPTH` columns of A and rows of B into workgroup memory, while
+//! the numbers of the next round are already on their way to registers. A lies there as numbers, with the rows of every
+//! four lines shuffled in their own way, so that threads that store one row hit different banks; B lies as vectors along
+//! the columns of C. Both together take 16 KiB at most, which every device has.
+//! All steps of a round are unrolled, and each thread keeps its 4 × 4 to 8 × 8 results in registers.
+//!
+//! Rows and columns beyond the edge of C repeat the last one: their results are never written. Only the last round
+//! looks at where K ends.
+
+use super::Sizes;
+use super::tiled::{Read, Side};
+use super::tiling::{DEPTH, Tile};
+use crate::backend::wgsl::{Params, lane_type, storage_type};
+use crate::dtype::DType;
+use crate::op::parts::scratch;
+use crate::op::structured::{Bound, Param, Program};
+use crate::plan::kernel::StructuredCall;
+use std::fmt::Write;
+
+const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
+/// How the threads of a workgroup bring one side's tile to workgroup memory: each takes `count` pieces, which are
+/// vectors where the memory allows it.
+struct Loader<'a> {
+    side: &'a Side<'a>,
+    /// Elements of a piece: 4 or 1.
+    width: usize,
+    count: usize,
+    threads: usize,
+    k: usize,
+}
+
+impl<'a> Loader<'a> {
+    fn new(side: &'a Side<'a>, threads: usize, k: usize) -> Loader<'a> {
+        let width = if side.read.is_vector() { 4 } else { 1 };
+        Loader { side, width, count: side.tile * DEPTH / width / threads, threads, k }
+    }
+
+    /// Where each piece lies: `ax0` and `ak0` in the tile, `ao0` in memory at step 0.
+    fn places(&self) -> String {
+        let Side { name, across, along_k, tile, read, .. } = self.side;
+        let origin = if *name == "a" { "row0" } else { "column0" };
+        let (step_x, step_k) = (across.stride as u32, along_k.stride as u32);
+        let mut text = String::new();
+        for i in 0..self.count {
+            let piece = format!("(thread + {}u)", i * self.threads);
+            let (x, k) = match (read.blocks_along_k(), self.width) {
+                (true, width) => {
+                    let line = DEPTH / width;
+                    (format!("{piece} / {line}u"), format!("{piece} % {line}u * {width}u"))
+                }
+                (false, width) => {
+                    let line = tile / width;
+                    (format!("{piece} % {line}u * {width}u"), format!("{piece} / {line}u"))
+                }
+            };
+            let last = across.size - if *read == Read::Across { 4 } else { 1 };
+            let inside = match across.size.is_multiple_of(*tile) {
+                true => format!("{origin} + {name}x{i}"),
+                false => format!("min({origin} + {name}x{i}, {last}u)"),
+            };
+            let element = if self.width == 4 { "vec4<f32>" } else { "f32" };
+            _ = write!(
+                text,
+                "    let {name}x{i} = {x};
+    let {name}k{i} = {k};
+    let {name}o{i} = base_{name} + ({inside}) * {step_x}u + {name}k{i} * {step_k}u;
+    var {name}next{i}: {element};
+"
+            );
+        }
+        text
+    }
+
+    /// Reads the pieces of the round that starts at step `k0`; zeros beyond K if it may end within the round.
+    fn load(&self, k0: &str, guarded: bool) -> String {
+        let name = self.side.name;
+        let step_k = self.side.along_k.stride as u32;
+        let element = if self.width == 4 { "vec4<f32>" } else { "f32" };
+        let piece = |i: usize| {
+            let at = format!("({name}o{i} + ({k0}) * {step_k}u)");
+            let at = if self.width == 4 { format!("{at} / 4u") } else { at };
+            let read = format!("{name}next{i} = {element}({name}[{at}]);");
+            match guarded {
+                true => format!(
+                    "            {name}next{i} = {element}(0.0);\n            if ({k0} + {name}k{i} < {}u) {{ {read} }}\n",
+                    self.k
+                ),
+                false => format!("            {read}\n"),
+            }
+        };
+        (0..self.count).map(piece).collect()
+    }
+
+    /// Stores the pieces in workgroup memory.
+    fn store(&self) -> String {
+        let Side { name, tile, read, .. } = self.side;
+        let mut text = String::new();
+        for i in 0..self.count {
+            for j in 0..self.width {
+                let (x, k) = match *read == Read::Across {
+                    true => (format!("{name}x{i} + {j}u"), format!("{name}k{i}")),
+                    false => (format!("{name}x{i}"), format!("({name}k{i} + {j}u)")),
+                };
+                let value = match self.width {
+                    4 => format!("{name}next{i}.{}", COMPONENTS[j]),
+                    _ => format!("{name}next{i}"),
+                };
+                let place = match *name {
+                    "a" => format!("lines_a[{k} * {tile}u + (({x}) ^ ({k} / 4u * 8u))]"),
+                    _ => format!("lines_b[{k} * {}u + ({x}) / 4u][({x}) % 4u]", tile / 4),
+                };
+                _ = match (*name, *read) {
+                    ("b", Read::Across) if j == 0 => writeln!(
+                        text,
+                        "        lines_b[{k} * {}u + {name}x{i} / 4u] = {name}next{i};",
+                        tile / 4
+                    ),
+                    ("b", Read::Across) => Ok(()),
+                    _ => writeln!(text, "        {place} = {value};"),
+                };
+            }
+        }
+        text
+    }
+}
+
+/// The kernel for these sizes; with more than one part, K is shared out and the results go to a scratch buffer.
+pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: usize) -> Program {
+    let Sizes { batches, m, n, k } = *sizes;
+    let (_, c) = &call.outputs[0];
+    let [rows, columns] = tile.size();
+    let threads = tile.threads[0] * tile.threads[1];
+    let a = Side::new("a", &call.inputs[0], true, rows);
+    let b = Side::new("b", &call.inputs[1], false, columns);
+    let (load_a, load_b) = (Loader::new(&a, threads, k), Loader::new(&b, threads, k));
+    let mut params = Params::default();
+    let bases = base(&a, &mut params) + &base(&b, &mut params);
+    let uniform = match params.list.len() {
+        0 => String::new(),
+        _ => format!("@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {}>;\n", params.vectors()),
+    };
+    let length = k.div_ceil(parts).next_multiple_of(DEPTH);
+    let end = match parts {
+        1 => format!("{k}u"),
+        _ => format!("min(first + {length}u, {k}u)"),
+    };
+    let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
+    let load = |k0: &str| match k.is_multiple_of(DEPTH) {
+        true => both(k0, false),
+        false => format!(
+            "        if ({k0} + {DEPTH}u <= {k}u) {{\n{}        }} else {{\n{}        }}\n",
+            both(k0, false),
+            both(k0, true)
+        ),
+    };
+    let stored = if parts == 1 { storage_type(c.dtype) } else { lane_type(c.dtype) };
+    let element_c = if n.is_multiple_of(4) { format!("vec4<{stored}>") } else { stored.to_string() };
+    let source = format!(
+        "{enable}{declare_a}{declare_b}@group(0) @binding(2) var<storage, read_write> c: array<{element_c}>;
+{uniform}var<workgroup> lines_a: array<f32, {memory_a}>;
+var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
+
+@compute @workgroup_size({threads})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
+{position}    let row0 = group.y * {rows}u;
+    let column0 = group.x * {columns}u;
+    let job = group.z;
+    let batch = job % {batches}u;
+    let first = job / {batches}u * {length}u;
+    let end = {end};
+{bases}{places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
+{store_a}{store_b}        workgroupBarrier();
+        if (k0 + {DEPTH}u < end) {{
+{load_next}        }}
+{steps}        workgroupBarrier();
+    }}
+{write}}}
+",
+        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        declare_a = a.declaration(0),
+        declare_b = b.declaration(1),
+        memory_a = rows * DEPTH,
+        memory_b = columns * DEPTH / 4,
+        position = position(tile),
+        places_a = load_a.places(),
+        places_b = load_b.places(),
+        zero = results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
+        load_first = load("first"),
+        store_a = load_a.store(),
+        store_b = load_b.store(),
+        load_next = load(&format!("(k0 + {DEPTH}u)")),
+        steps = (0..DEPTH).map(|line| step(tile, line)).collect::<String>(),
+        write = results(tile).map(|(r, v)| write(tile, sizes, stored, r, v)).collect::<String>(),
+    );
+    let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
+    let target = if parts == 1 { Bound::Output(0) } else { Bound::Scratch(0) };
+    Program {
+        label: "matmul",
+        source,
+        entry: "main".into(),
+        bindings: vec![Bound::Input(0), Bound::Input(1), target],
+        params: params.list,
+        groups,
+        scratch: scratch(call, parts),
+        trusted: true,
+        checks: None,
+    }
+}
+
+/// `base_a`: where the batch's matrix starts.
+fn base(side: &Side, params: &mut Params) -> String {
+    let level = &side.operand.access.levels[0];
+    let offset = match level.offset.terms.len() {
+        0 => format!("{}u", level.offset.constant as u32),
+        _ => params.push(Param::Linear(level.offset.clone())),
+    };
+    let mut text = offset;
+    let mut inner = 1;
+    for axis in level.axes[..level.axes.len() - 2].iter().rev() {
+        if axis.size > 1 {
+            _ = write!(text, " + batch / {inner}u % {}u * {}u", axis.size, axis.stride as u32);
+        }
+        inner *= axis.size;
+    }
+    format!("    let base_{} = {text};\n", side.name)
+}
+
+/// Where a thread's results lie in the tile: 32 threads that follow each other form 4 rows of 8, so that they read
+/// few different numbers of A and of B.
+fn position(tile: &Tile) -> String {
+    let across = tile.threads[1] / 8;
+    let shuffled: String =
+        (0..DEPTH / 4).map(|q| format!("    let row_place{q} = (row_thread * 4u) ^ {}u;\n", q * 8)).collect();
+    format!(
+        "    let square = thread / 32u;
+    let row_thread = square / {across}u * 4u + thread % 32u / 8u;
+    let column_thread = square % {across}u * 8u + thread % 8u;
+{shuffled}"
+    )
+}
+
+/// Row and vector of each result of a thread.
+fn results(tile: &Tile) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let [rows, columns] = tile.per_thread;
+    (0..rows).flat_map(move |r| (0..columns / 4).map(move |v| (r, v)))
+}
+
+/// The row of the tile, relative to the thread's first, where a thread's row `r` lies.
+fn row_offset(tile: &Tile, r: usize) -> usize {
+    r / 4 * tile.threads[0] * 4 + r % 4
+}
+
+/// Adds the products of one step of K.
+fn step(tile: &Tile, line: usize) -> String {
+    let [rows, columns] = tile.size();
+    let mut text = String::from("        {\n");
+    for r in 0..tile.per_thread[0] {
+        let at = line * rows + row_offset(tile, r);
+        _ = writeln!(text, "            let a{r} = lines_a[row_place{} + {at}u];", line / 4);
+    }
+    for v in 0..tile.per_thread[1] / 4 {
+        let at = line * columns / 4 + v * tile.threads[1];
+        _ = writeln!(text, "            let b{v} = lines_b[column_thread + {at}u];");
+    }
+    for (r, v) in results(tile) {
+        _ = writeln!(text, "            c{r}_{v} = fma(vec4<f32>(a{r}), b{v}, c{r}_{v});");
+    }
+    text + "        }\n"
+}
+
+/// Writes four neighbouring results, as far as they are inside C.
+fn write(tile: &Tile, sizes: &Sizes, stored: &str, r: usize, v: usize) -> String {
+    let Sizes { m, n, .. } = *sizes;
+    let [rows, columns] = tile.size();
+    let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
+    let column = format!("(column0 + column_thread * 4u + {}u)", v * tile.threads[1] * 4);
+    let at = format!("(job * {m}u + {row}) * {n}u + {column}");
+    let vectors = n.is_multiple_of(4);
+    let mut conditions = Vec::new();
+    if !m.is_multiple_of(rows) {
+        conditions.push(format!("{row} < {m}u"));
+    }
+    if vectors && !n.is_multiple_of(columns) {
+        conditions.push(format!("{column} < {n}u"));
+    }
+    let single = |(j, component): (usize, &str)| {
+        format!("if ({column} + {j}u < {n}u) {{ c[{at} + {j}u] = {stored}(c{r}_{v}.{component}); }}")
+    };
+    let body = match vectors {
+        true => format!("c[({at}) / 4u] = vec4<{stored}>(c{r}_{v});"),
+        false => COMPONENTS.into_iter().enumerate().map(single).collect::<Vec<_>>().join(" "),
+    };
+    match conditions.is_empty() {
+        true => format!("    {body}\n"),
+        false => format!("    if ({}) {{ {body} }}\n", conditions.join(" && ")),
+    }
+}
