@@ -49,6 +49,39 @@ pub(crate) fn narrow(dtype: DType, value: &str) -> String {
     }
 }
 
+/// Zero in the type a dtype is computed in.
+pub(crate) fn zero(dtype: DType) -> &'static str {
+    match dtype.lane() {
+        Lane::Bool => "false",
+        Lane::U32 => "0u",
+        Lane::I32 | Lane::I64 => "0i",
+        Lane::F32 | Lane::F64 => "0.0",
+    }
+}
+
+/// A computed value of one dtype as another's lane type.
+pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
+    let converted = match (from.lane(), to.lane()) {
+        (Lane::Bool, Lane::Bool) => value.to_string(),
+        (Lane::Bool, Lane::F32) => format!("select(0.0, 1.0, {value})"),
+        (Lane::Bool, Lane::U32) => format!("select(0u, 1u, {value})"),
+        (Lane::Bool, Lane::I32) => format!("select(0i, 1i, {value})"),
+        // By its bits, because NaN is true and compilers may assume there are none.
+        (Lane::F32, Lane::Bool) => format!("((bitcast<u32>({value}) & 0x7fffffffu) != 0u)"),
+        (_, Lane::Bool) => format!("({value} != {})", zero(from)),
+        (a, b) if a == b => value.to_string(),
+        (_, Lane::F32) => format!("f32({value})"),
+        (_, Lane::U32) => format!("u32({value})"),
+        (_, Lane::I32) => format!("i32({value})"),
+        (_, Lane::I64 | Lane::F64) => unreachable!("the GPU has no {to}"),
+    };
+    match to {
+        DType::F16 => format!("f32(f16({converted}))"),
+        DType::U8 => format!("({converted} & 0xffu)"),
+        _ => converted,
+    }
+}
+
 /// The numbers of a kernel's uniform block, `params: array<vec4<u32>, N>`.
 #[derive(Debug, Default)]
 pub(crate) struct Params {

@@ -125,7 +125,7 @@ impl Level {
 }
 
 /// A map from coordinates to an offset, or to nothing where a pad's zeros are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Access {
     /// From the reader's coordinates to the buffer.
     pub levels: SmallVec<[Level; 1]>,

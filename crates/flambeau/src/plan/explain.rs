@@ -21,7 +21,7 @@ pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u6
         let read: u64 = kernel.inputs().into_iter().map(&bytes).sum();
         let written: u64 = kernel.outputs().into_iter().map(&bytes).sum();
         let elements = match kernel {
-            Kernel::Fused(fused) if fused.reduction().is_some() => {
+            Kernel::Fused(fused) if fused.kept < fused.space.len() => {
                 format!("{} × {}", fused.outer_count(), fused.inner_count())
             }
             Kernel::Fused(fused) => fused.outer_count().to_string(),

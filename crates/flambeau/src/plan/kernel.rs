@@ -2,9 +2,11 @@
 //!
 //! A fused kernel is a short straight-line program run once per element of its iteration space. With a reduction it
 //! has two stages: the inner one runs over kept × reduced coordinates and feeds the reduction, the outer one runs
-//! over the kept coordinates and uses the result.
+//! over the kept coordinates and uses the result. With several reductions over the same coordinates, or with results
+//! per element of what is reduced, it has phases (see `rows`).
 
 use super::access::Access;
+use super::rows::Phase;
 use crate::dtype::DType;
 use crate::op::{Elementwise, Meta, Op, Reduce};
 
@@ -24,6 +26,24 @@ pub(crate) struct Inst {
     pub inner: bool,
     /// The graph node it stands for.
     pub node: u32,
+}
+
+impl Inst {
+    /// The instructions whose results it reads.
+    pub fn args(&self) -> &[usize] {
+        match &self.kind {
+            InstKind::Map { args, .. } => args,
+            InstKind::Cast { arg } | InstKind::Mask { arg, .. } | InstKind::Reduce { arg, .. } => {
+                std::slice::from_ref(arg)
+            }
+            InstKind::Gather { index, .. } => std::slice::from_ref(index),
+            InstKind::Load { .. }
+            | InstKind::Constant { .. }
+            | InstKind::Index { .. }
+            | InstKind::Bits { .. }
+            | InstKind::Healthy => &[],
+        }
+    }
 }
 
 /// Positions of other instructions are `usize`; `operand` is a position in the kernel's inputs.
@@ -81,7 +101,20 @@ impl InstKind {
     }
 }
 
-/// Elementwise work, its views, and at most one reduction, in one kernel.
+/// A result of a fused kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    /// The instruction whose results are stored.
+    pub inst: usize,
+    pub place: Place,
+    pub dtype: DType,
+    /// Where they go.
+    pub access: Access,
+    /// In a kernel of phases: is it stored for every element of a row, not once per row?
+    pub per_element: bool,
+}
+
+/// Elementwise work, its views, and reductions over the same coordinates, in one kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Fused {
     /// Sizes of the kept coordinates, then of the reduced ones.
@@ -90,8 +123,9 @@ pub(crate) struct Fused {
     pub kept: usize,
     pub insts: Vec<Inst>,
     pub inputs: Vec<(Place, DType)>,
-    /// Which instruction's results are stored where.
-    pub outputs: Vec<(usize, Place, DType)>,
+    pub outputs: Vec<Output>,
+    /// The ways over each row, where two stages are not enough.
+    pub phases: Vec<Phase>,
 }
 
 impl Fused {
@@ -105,6 +139,7 @@ impl Fused {
         self.space[self.kept..].iter().product()
     }
 
+    /// The only reduction of a kernel of two stages.
     pub fn reduction(&self) -> Option<(usize, usize, &Reduce)> {
         self.insts.iter().enumerate().find_map(|(position, inst)| match &inst.kind {
             InstKind::Reduce { arg, reduce } => Some((position, *arg, reduce)),
@@ -147,7 +182,7 @@ impl Kernel {
 
     pub fn outputs(&self) -> Vec<Place> {
         match self {
-            Kernel::Fused(fused) => fused.outputs.iter().map(|&(_, place, _)| place).collect(),
+            Kernel::Fused(fused) => fused.outputs.iter().map(|output| output.place).collect(),
             Kernel::Structured(call) => call.outputs.iter().map(|&(place, _)| place).collect(),
         }
     }

@@ -2,7 +2,8 @@
 
 use super::access::{Access, Axis, Level, collapse};
 use super::graph::{Graph, Ref};
-use super::kernel::{Fused, Inst, InstKind, Kernel, Operand, Place, StructuredCall};
+use super::kernel::{Fused, Inst, InstKind, Kernel, Operand, Output, Place, StructuredCall};
+use super::rows::{Space, same_elements};
 use super::schedule::{Role, Schedule, Step};
 use crate::op::structured::Layout;
 use crate::op::{Op, View};
@@ -34,7 +35,7 @@ fn access_of(graph: &Graph, value: Ref, held: Ref) -> Access {
     views.iter().rev().fold(start, |access, &view| through(graph, access, view.node))
 }
 
-fn through(graph: &Graph, access: Access, view: u32) -> Access {
+pub(super) fn through(graph: &Graph, access: Access, view: u32) -> Access {
     let node = &graph.nodes[view as usize];
     match &node.op {
         Some(Op::View(view)) => access.through(view, &node.outputs[0].shape, node.datum),
@@ -141,8 +142,7 @@ struct Emitter<'a> {
     schedule: &'a mut Schedule,
     places: &'a HashMap<Ref, Place>,
     group: usize,
-    space: Vec<usize>,
-    reduced: Vec<usize>,
+    space: Space,
     insts: Vec<Inst>,
     inputs: Vec<(Place, crate::dtype::DType)>,
     known: HashMap<(Ref, u32), usize>,
@@ -155,31 +155,40 @@ impl<'a> Emitter<'a> {
         places: &'a HashMap<Ref, Place>,
         group: usize,
     ) -> Self {
-        let root = schedule.groups[group].outputs[0].0;
-        let space = graph.nodes[root as usize].outputs[0].shape.to_vec();
-        let reduced = schedule.groups[group].reduction.map_or(Vec::new(), |reduction| {
-            let node = &graph.nodes[reduction as usize];
-            let shape = &graph.meta(node.inputs[0]).shape;
-            reduced_dims(node.op.as_ref()).iter().map(|&dim| shape[dim]).collect()
-        });
+        let space = schedule.groups[group].space.clone();
         let (insts, inputs, known) = (Vec::new(), Vec::new(), HashMap::new());
-        Emitter { graph, schedule, places, group, space, reduced, insts, inputs, known }
+        Emitter { graph, schedule, places, group, space, insts, inputs, known }
     }
 
     fn finish(mut self) -> Fused {
         let outputs = self.schedule.groups[self.group].outputs.clone();
         let stored = outputs.into_iter().map(|(node, path)| {
             let value = Ref { node, output: 0 };
-            (self.compute(value, path), self.places[&value], self.graph.meta(value).dtype)
+            let meta = self.graph.meta(value);
+            Output {
+                inst: self.compute(value, path),
+                place: self.places[&value],
+                dtype: meta.dtype,
+                access: self.climb(Access::contiguous(&meta.shape), path),
+                per_element: false,
+            }
         });
         let outputs = stored.collect();
-        let mut space = self.space;
-        let kept = space.len();
-        space.extend(&self.reduced);
+        let (order, kept) = self.space.order();
+        let space: Vec<usize> = order.iter().map(|&axis| self.space.sizes[axis]).collect();
+        let mut kernel = Fused { space, kept, insts: self.insts, inputs: self.inputs, outputs, phases: Vec::new() };
+        kernel.find_phases(&self.space);
+        let sorted = Shape::new(&kernel.space);
+        let loads = kernel.insts.iter_mut().filter_map(|inst| inst.kind.access_mut());
         let mut accesses: Vec<&mut Access> =
-            self.insts.iter_mut().filter_map(|inst| inst.kind.access_mut()).collect();
-        let kept = collapse(&mut space, kept, &mut accesses);
-        Fused { space, kept, insts: self.insts, inputs: self.inputs, outputs }
+            loads.chain(kernel.outputs.iter_mut().map(|output| &mut output.access)).collect();
+        for access in &mut accesses {
+            **access = std::mem::take(*access).through(&View::Permute(order.clone()), &sorted, 0);
+            let axes = access.levels[0].axes.iter_mut();
+            axes.filter(|axis| axis.size == 1 && axis.embedding.is_none()).for_each(|axis| axis.stride = 0);
+        }
+        kernel.kept = collapse(&mut kernel.space, kept, &mut accesses);
+        kernel
     }
 
     /// The instruction whose result is the value at this path, looking through views.
@@ -191,8 +200,12 @@ impl<'a> Emitter<'a> {
             value = self.graph.node(value).inputs[0];
         }
         let is_source = self.graph.node(value).op.as_ref().is_some_and(Op::is_source);
-        let here = Role::Member { group: self.group as u32, path };
-        if is_source || self.schedule.roles[value.node as usize] == here {
+        // All its uses here are at paths that find the same elements.
+        let member = match self.schedule.roles[value.node as usize] {
+            Role::Member { group, path } if group as usize == self.group => Some(path),
+            _ => None,
+        };
+        if let Some(path) = if is_source { Some(path) } else { member } {
             let result = self.compute(value, path);
             if pads && !is_source {
                 let access = self.climb(Access::contiguous(&self.graph.meta(value).shape), path);
@@ -272,35 +285,8 @@ impl<'a> Emitter<'a> {
         InstKind::Gather { operand, access, index, stride, size }
     }
 
-    /// Extends an access from a node's own coordinates up to those of the kernel.
-    fn climb(&self, mut access: Access, mut path: u32) -> Access {
-        let graph = self.graph;
-        loop {
-            match self.schedule.paths.step(path) {
-                Step::View { parent, view } => {
-                    access = through(graph, access, view);
-                    path = parent;
-                }
-                Step::Memory => unreachable!("only a gather's source has this path"),
-                Step::Outer => {
-                    access = access.through(&View::Reshape, &Shape::new(&self.space), 0);
-                    let unused = self.reduced.iter().map(|&size| Axis { size, stride: 0, embedding: None });
-                    access.levels[0].axes.extend(unused);
-                    return access;
-                }
-                Step::Inner(reduction) => {
-                    let node = &graph.nodes[reduction as usize];
-                    let shape = &graph.meta(node.inputs[0]).shape;
-                    let reduced = reduced_dims(node.op.as_ref());
-                    let kept = (0..shape.rank()).filter(|dim| !reduced.contains(dim));
-                    let order: SmallVec<[usize; 6]> = kept.chain(reduced.iter().copied()).collect();
-                    let permuted: Shape = order.iter().map(|&dim| shape[dim]).collect();
-                    let full: Shape = self.space.iter().chain(&self.reduced).copied().collect();
-                    let access = access.through(&View::Permute(order), &permuted, 0);
-                    return access.through(&View::Reshape, &full, 0);
-                }
-            }
-        }
+    fn climb(&self, access: Access, path: u32) -> Access {
+        self.space.climb(self.graph, &self.schedule.paths, access, path)
     }
 
     fn once(&mut self, value: Ref, path: u32, make: impl FnOnce(&mut Self) -> InstKind) -> usize {
@@ -308,9 +294,22 @@ impl<'a> Emitter<'a> {
             return known;
         }
         let kind = make(self);
-        let position = self.push(kind, value, path);
+        let inner = self.schedule.paths.is_inner(path);
+        let position = self.alike(&kind, inner).unwrap_or_else(|| self.push(kind, value, path));
         self.known.insert((value, path), position);
         position
+    }
+
+    /// An instruction that already reads the same elements of the same operand.
+    fn alike(&self, kind: &InstKind, inner: bool) -> Option<usize> {
+        let InstKind::Load { operand, access } = kind else { return None };
+        let crosses = self.space.rows.as_ref().is_some_and(|rows| rows.broadcast);
+        self.insts.iter().position(|inst| match &inst.kind {
+            InstKind::Load { operand: known, access: at } => {
+                known == operand && (crosses || inst.inner == inner) && same_elements(at, access)
+            }
+            _ => false,
+        })
     }
 
     fn push(&mut self, kind: InstKind, value: Ref, path: u32) -> usize {
@@ -325,12 +324,5 @@ impl<'a> Emitter<'a> {
             self.inputs.push(entry);
             self.inputs.len() - 1
         })
-    }
-}
-
-fn reduced_dims(op: Option<&Op>) -> &[usize] {
-    match op {
-        Some(Op::Reduce(reduce)) => &reduce.dims,
-        _ => &[],
     }
 }

@@ -11,6 +11,7 @@ mod pack;
 pub(crate) mod graph;
 pub(crate) mod kernel;
 pub(crate) mod lower;
+pub(crate) mod rows;
 pub(crate) mod schedule;
 
 use crate::dtype::DType;

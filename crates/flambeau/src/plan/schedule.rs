@@ -3,8 +3,11 @@
 //! Nodes are visited from the results backwards. A node whose every use lies in one kernel, at the same coordinates,
 //! becomes part of that kernel; a node used in several places gets memory of its own, and is computed by one of the
 //! kernels that use it where that makes no cycle. Views are never kernels: their readers look through them.
+//! Which reductions a kernel can hold is said in `rows`.
 
+use super::access::Access;
 use super::graph::{Graph, Ref};
+use super::rows::{Space, same_elements};
 use crate::op::structured::Layout;
 use crate::op::{Op, View};
 use std::collections::{BTreeSet, HashMap};
@@ -16,6 +19,8 @@ pub(crate) const MAX_BINDINGS: usize = 7;
 const MAX_OPS: usize = 64;
 /// How far the search for a cycle goes before it gives up and keeps the kernels apart.
 const MAX_SEARCH: usize = 512;
+/// How many nodes lie at most between a value per row that is stored and the reduction it comes from.
+const MAX_BEHIND: usize = 12;
 
 /// How the coordinates of a node are found from those of its kernel: a chain of views, innermost step last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +86,7 @@ impl Paths {
 pub(crate) struct Group {
     /// Nodes computed here and stored, with the path they are computed at; the first gives the kernel its shape.
     pub outputs: Vec<(u32, u32)>,
-    pub reduction: Option<u32>,
+    pub space: Space,
     ops: usize,
     /// Values it reads from memory, as far as known.
     frontier: BTreeSet<Ref>,
@@ -123,6 +128,10 @@ struct Scheduler<'a> {
     consumers: Vec<Vec<u32>>,
     outer: u32,
     search: Search,
+    /// May a reduction whose result other kernels use too be part of a kernel that makes something of it?
+    together: bool,
+    /// Did that question come up?
+    had_choice: bool,
 }
 
 /// What the search for a cycle has seen: nodes and groups marked with the search's number.
@@ -148,32 +157,57 @@ impl Search {
 }
 
 /// Groups the graph's nodes into kernels. `fuse` false gives every op a kernel of its own (debug mode).
+///
+/// A reduction whose result several kernels use can be part of the one it is a result's last step for: a kernel less,
+/// but the others then wait for all of that one, and may not join it where they could have. Both ways are tried, and
+/// the one with fewer kernels is taken.
 pub(crate) fn schedule(graph: &Graph, fuse: bool) -> Schedule {
-    let count = graph.nodes.len();
-    let mut consumers = vec![Vec::new(); count];
-    for (index, node) in graph.nodes.iter().enumerate() {
-        for input in &node.inputs {
-            consumers[input.node as usize].push(index as u32);
+    let (together, had_choice) = Scheduler::run(graph, fuse, true);
+    if had_choice {
+        let (apart, _) = Scheduler::run(graph, fuse, false);
+        if apart.groups.len() < together.groups.len() {
+            return apart;
         }
     }
-    let mut paths = Paths::default();
-    let outer = paths.of(Step::Outer);
-    let schedule = Schedule {
-        groups: Vec::new(),
-        roles: vec![Role::Transparent; count],
-        stored: vec![false; count],
-        paths,
-    };
-    let (uses, required) = (vec![Vec::new(); count], vec![false; count]);
-    let mut scheduler =
-        Scheduler { graph, schedule, uses, required, consumers, outer, search: Search::default() };
-    for root in &graph.roots {
-        scheduler.required[root.node as usize] = true;
+    together
+}
+
+impl<'a> Scheduler<'a> {
+    fn run(graph: &'a Graph, fuse: bool, together: bool) -> (Schedule, bool) {
+        let count = graph.nodes.len();
+        let mut consumers = vec![Vec::new(); count];
+        for (index, node) in graph.nodes.iter().enumerate() {
+            for input in &node.inputs {
+                consumers[input.node as usize].push(index as u32);
+            }
+        }
+        let mut paths = Paths::default();
+        let outer = paths.of(Step::Outer);
+        let schedule = Schedule {
+            groups: Vec::new(),
+            roles: vec![Role::Transparent; count],
+            stored: vec![false; count],
+            paths,
+        };
+        let mut scheduler = Scheduler {
+            graph,
+            schedule,
+            uses: vec![Vec::new(); count],
+            required: vec![false; count],
+            consumers,
+            outer,
+            search: Search::default(),
+            together,
+            had_choice: false,
+        };
+        for root in &graph.roots {
+            scheduler.required[root.node as usize] = true;
+        }
+        for index in (0..count as u32).rev() {
+            scheduler.place(index, fuse);
+        }
+        (scheduler.schedule, scheduler.had_choice)
     }
-    for index in (0..count as u32).rev() {
-        scheduler.place(index, fuse);
-    }
-    scheduler.schedule
 }
 
 impl Scheduler<'_> {
@@ -215,11 +249,21 @@ impl Scheduler<'_> {
         for candidate in uses.iter().filter(|_| fuse) {
             let same_kernel = uses.iter().filter(|other| other.group == candidate.group);
             let one_path = same_kernel.clone().all(|other| other.path == candidate.path);
-            if one_path
+            if is_reduction
                 && self.schedule.paths.is_flat(self.graph, candidate.path)
+                && uses.iter().any(|other| other.group != candidate.group)
+            {
+                self.had_choice = true;
+                if !self.together {
+                    continue;
+                }
+            }
+            if one_path
                 && self.admits(*candidate, index, is_reduction, true)
+                && let Some(space) = self.space_to_store(*candidate, index)
                 && !self.makes_cycle(index, candidate.group)
             {
+                self.schedule.groups[candidate.group as usize].space = space;
                 return self.join(*candidate, index, true);
             }
         }
@@ -230,14 +274,15 @@ impl Scheduler<'_> {
     fn found(&mut self, index: u32) {
         self.schedule.stored[index as usize] = true;
         let group = self.schedule.groups.len() as u32;
-        self.schedule.groups.push(Group::default());
+        let space = Space::new(&self.graph.nodes[index as usize].outputs[0].shape);
+        self.schedule.groups.push(Group { space, ..Group::default() });
         self.join(Use { group, path: self.outer }, index, true);
     }
 
     /// May the node be computed inside the kernel that uses it?
     fn admits(&self, at: Use, index: u32, is_reduction: bool, stored: bool) -> bool {
         let group = &self.schedule.groups[at.group as usize];
-        if is_reduction && (group.reduction.is_some() || !self.schedule.paths.is_flat(self.graph, at.path)) {
+        if is_reduction && self.reducing(at, index).is_none() {
             return false;
         }
         let node = &self.graph.nodes[index as usize];
@@ -252,6 +297,67 @@ impl Scheduler<'_> {
         group.ops < MAX_OPS && frontier.len() + group.outputs.len() + stored as usize <= MAX_BINDINGS
     }
 
+    /// The space of a kernel with one more reduction, whose result is used at a path; None if it cannot hold it.
+    fn reducing(&self, at: Use, reduction: u32) -> Option<Space> {
+        let (graph, paths) = (self.graph, &self.schedule.paths);
+        let space = &self.schedule.groups[at.group as usize].space;
+        let result = &graph.nodes[reduction as usize].outputs[0].shape;
+        match space.rows {
+            _ if paths.step(at.path) == Step::Memory => None,
+            None if paths.is_flat(graph, at.path) => Some(space.reducing(graph, reduction)),
+            _ => space.with_phase(graph, paths, reduction, at.path, result),
+        }
+    }
+
+    /// The space in which a kernel can store a node that it uses at a path; None if it cannot.
+    fn space_to_store(&self, at: Use, index: u32) -> Option<Space> {
+        let (graph, paths) = (self.graph, &self.schedule.paths);
+        let space = &self.schedule.groups[at.group as usize].space;
+        if paths.is_flat(graph, at.path) {
+            return Some(space.clone());
+        }
+        if paths.step(at.path) == Step::Memory {
+            return None;
+        }
+        if space.rows.is_none() {
+            return self.rows_behind(at, index);
+        }
+        let shape = &graph.nodes[index as usize].outputs[0].shape;
+        let access = space.climb(graph, paths, Access::contiguous(shape), at.path);
+        let stored = space.is_per_row(&access)
+            || space.is_per_element(&access) && shape.numel() == space.numel();
+        (stored && space.takes_phases()).then(|| space.clone())
+    }
+
+    /// The space in which a node is computed once per row, because a reduction lies a few ops behind it.
+    fn rows_behind(&self, at: Use, index: u32) -> Option<Space> {
+        let graph = self.graph;
+        let numel = graph.nodes[index as usize].outputs[0].shape.numel();
+        let (mut stack, mut seen) = (vec![index], 0);
+        while let Some(node) = stack.pop() {
+            seen += 1;
+            let inputs = &graph.nodes[node as usize].inputs;
+            match &graph.nodes[node as usize].op {
+                // Nothing between the node and its reduction changes the order of rows.
+                Some(Op::Reduce(_)) => {
+                    let shape = &graph.nodes[index as usize].outputs[0].shape;
+                    let space = &self.schedule.groups[at.group as usize].space;
+                    let space = space.with_phase(graph, &self.schedule.paths, node, at.path, shape);
+                    if space.is_some() {
+                        return space;
+                    }
+                }
+                Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_BEHIND => {
+                    stack.extend(inputs.iter().map(|input| input.node).filter(|&input| {
+                        graph.nodes[input as usize].outputs[0].shape.numel() == numel
+                    }));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
     fn is_source(&self, value: Ref) -> bool {
         self.graph.node(value).op.as_ref().is_some_and(Op::is_source)
     }
@@ -260,7 +366,14 @@ impl Scheduler<'_> {
         self.schedule.roles[index as usize] = Role::Member { group: at.group, path: at.path };
         let graph = self.graph;
         let node = &graph.nodes[index as usize];
+        let space = match &node.op {
+            Some(Op::Reduce(_)) => self.reducing(at, index),
+            _ => None,
+        };
         let group = &mut self.schedule.groups[at.group as usize];
+        if let Some(space) = space {
+            group.space = space;
+        }
         group.frontier.remove(&Ref { node: index, output: 0 });
         group.ops += 1;
         if stored {
@@ -268,7 +381,6 @@ impl Scheduler<'_> {
         }
         match &node.op {
             Some(Op::Reduce(_)) => {
-                group.reduction = Some(index);
                 let path = self.schedule.paths.of(Step::Inner(index));
                 self.push_use(node.inputs[0], Use { group: at.group, path });
             }
@@ -294,9 +406,28 @@ impl Scheduler<'_> {
             value = self.graph.node(value).inputs[0];
         }
         if !self.is_source(value) {
+            at.path = self.known_path(value, at);
             self.schedule.groups[at.group as usize].frontier.insert(value);
             self.uses[value.node as usize].push(at);
         }
+    }
+
+    /// The path at which the kernel is already known to use the same elements of the value, or the one given.
+    fn known_path(&self, value: Ref, at: Use) -> u32 {
+        let (graph, paths) = (self.graph, &self.schedule.paths);
+        let space = &self.schedule.groups[at.group as usize].space;
+        let mut others = self.uses[value.node as usize]
+            .iter()
+            .filter(|other| other.group == at.group && paths.step(other.path) != Step::Memory)
+            .peekable();
+        if others.peek().is_none() || space.rows.is_some() && !space.takes_phases() {
+            return at.path;
+        }
+        let elements = |path: u32| {
+            space.climb(graph, paths, Access::contiguous(&graph.meta(value).shape), path)
+        };
+        let here = elements(at.path);
+        others.map(|other| other.path).find(|&path| path == at.path || same_elements(&elements(path), &here)).unwrap_or(at.path)
     }
 
     fn require_operands(&mut self, index: u32) {

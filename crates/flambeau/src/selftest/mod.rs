@@ -5,7 +5,7 @@
 //! when the planner fuses them.
 //!
 //! - `case`: what a case is, and how its inputs are made and laid out;
-//! - `elementwise`, `views`, `reductions`, `structured`, `windows`: the cases;
+//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `windows`: the cases;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking.
@@ -19,6 +19,7 @@ mod errors;
 mod primitives;
 mod random_graph;
 mod reductions;
+mod rows;
 mod structured;
 mod views;
 mod windows;
@@ -39,7 +40,7 @@ use std::ops::Range;
 /// assert!(cases.iter().any(|case| case.name == "sum f32 [2, 3, 4] over [0, 2]"));
 /// ```
 pub fn cases() -> Vec<Case> {
-    [elementwise::cases(), views::cases(), reductions::cases(), structured::cases(), windows::cases()]
+    [elementwise::cases(), views::cases(), reductions::cases(), rows::cases(), structured::cases(), windows::cases()]
         .into_iter()
         .flatten()
         .collect()

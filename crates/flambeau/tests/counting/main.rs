@@ -10,6 +10,7 @@ mod deep_graph;
 mod engine;
 mod layers;
 mod nn_plans;
+mod rows;
 mod sequences;
 mod tensor_plans;
 

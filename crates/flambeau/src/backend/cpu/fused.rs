@@ -2,19 +2,21 @@
 
 use super::host::HostBuffer;
 use super::strip::{NOWHERE, Piece, Strip};
+use super::totals::Totals;
 use crate::backend::Run;
-use crate::dtype::{DType, Lane, Scalar};
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::elementwise::{Block, Lanes};
-use crate::op::{Reduce, ReduceKind};
+use crate::op::Reduce;
 use crate::plan::access::Access;
 use crate::plan::kernel::{Fused, Inst, InstKind};
 use crate::rng;
 use half::f16;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Points per block: registers of a dozen instructions stay in the first-level cache.
-const BLOCK: usize = 1024;
+pub(super) const BLOCK: usize = 1024;
 /// Instruction-points under which threads cost more than they bring.
 const PARALLEL_WORK: usize = 1 << 16;
 
@@ -25,6 +27,9 @@ pub(super) fn run(
     outputs: &mut [HostBuffer],
     run: &Run,
 ) -> Result<()> {
+    if !kernel.phases.is_empty() {
+        return super::rows::run(kernel, inputs, outputs, run);
+    }
     let count = kernel.outer_count();
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
     let work = |range: std::ops::Range<usize>| {
@@ -33,14 +38,23 @@ pub(super) fn run(
         while start < range.end {
             let len = BLOCK.min(range.end - start);
             worker.block(start, len)?;
-            for (&(inst, _, _), output) in kernel.outputs.iter().zip(&outputs) {
+            for (stored, output) in kernel.outputs.iter().zip(&outputs) {
                 // Safety: ranges of different workers are disjoint and lie inside the outputs.
-                unsafe { output.store(start, &worker.registers[inst], len) };
+                unsafe { output.store(start, &worker.registers[stored.inst], 0..len) };
             }
             start += len;
         }
         Ok(())
     };
+    in_parallel(kernel, count, work)
+}
+
+/// Divides `count` results of a kernel among threads.
+pub(super) fn in_parallel(
+    kernel: &Fused,
+    count: usize,
+    work: impl Fn(std::ops::Range<usize>) -> Result<()> + Send + Sync,
+) -> Result<()> {
     let total = count * kernel.inner_count().max(1) * kernel.insts.len();
     let pieces = if total < PARALLEL_WORK { 1 } else { super::threads() * 4 };
     let size = count.div_ceil(pieces).max(1);
@@ -54,7 +68,7 @@ pub(super) fn run(
 }
 
 /// An output buffer that several workers write to, each in its own range.
-struct Output {
+pub(super) struct Output {
     pointer: *mut u8,
     dtype: DType,
 }
@@ -62,7 +76,7 @@ unsafe impl Send for Output {}
 unsafe impl Sync for Output {}
 
 impl Output {
-    fn new(buffer: &mut HostBuffer) -> Output {
+    pub fn new(buffer: &mut HostBuffer) -> Output {
         let (pointer, dtype) = match buffer {
             HostBuffer::Bool(values) => (values.as_mut_ptr().cast(), DType::Bool),
             HostBuffer::U8(values) => (values.as_mut_ptr(), DType::U8),
@@ -76,28 +90,43 @@ impl Output {
         Output { pointer, dtype }
     }
 
-    /// Writes the first `len` values of a block at `start`.
+    /// Writes values of a block from `start` on.
     ///
     /// # Safety
-    /// `start..start + len` must lie inside the buffer, and no other thread may touch that range.
-    unsafe fn store(&self, start: usize, block: &Block, len: usize) {
-        unsafe fn put<S: Copy, T>(to: *mut u8, start: usize, from: &[S], convert: impl Fn(S) -> T) {
-            let to = to.cast::<T>();
-            for (k, &value) in from.iter().enumerate() {
-                unsafe { to.add(start + k).write(convert(value)) };
+    /// The places must lie inside the buffer, and no other thread may touch them.
+    pub unsafe fn store(&self, start: usize, block: &Block, values: Range<usize>) {
+        unsafe { self.store_apart(start as i64, 1, block, values) }
+    }
+
+    /// Writes values of a block to places `stride` apart from `start` on.
+    ///
+    /// # Safety
+    /// The places must lie inside the buffer, and no other thread may touch them.
+    pub unsafe fn store_apart(&self, start: i64, stride: i64, block: &Block, values: Range<usize>) {
+        unsafe fn put<S: Copy, T>(to: *mut u8, at: (i64, i64), from: &[S], convert: impl Fn(S) -> T) {
+            let (start, stride) = at;
+            let to = unsafe { to.cast::<T>().offset(start as isize) };
+            if stride == 1 {
+                for (k, &value) in from.iter().enumerate() {
+                    unsafe { to.add(k).write(convert(value)) };
+                }
+            } else {
+                for (k, &value) in from.iter().enumerate() {
+                    unsafe { to.offset(k as isize * stride as isize).write(convert(value)) };
+                }
             }
         }
-        let to = self.pointer;
+        let (to, at) = (self.pointer, (start, stride));
         unsafe {
             match (block, self.dtype) {
-                (Block::Bool(from), DType::Bool) => put(to, start, &from[..len], |x| x),
-                (Block::U32(from), DType::U8) => put(to, start, &from[..len], |x| x as u8),
-                (Block::U32(from), DType::U32) => put(to, start, &from[..len], |x| x),
-                (Block::I32(from), DType::I32) => put(to, start, &from[..len], |x| x),
-                (Block::I64(from), DType::I64) => put(to, start, &from[..len], |x| x),
-                (Block::F32(from), DType::F16) => put(to, start, &from[..len], f16::from_f32),
-                (Block::F32(from), DType::F32) => put(to, start, &from[..len], |x| x),
-                (Block::F64(from), DType::F64) => put(to, start, &from[..len], |x| x),
+                (Block::Bool(from), DType::Bool) => put(to, at, &from[values], |x| x),
+                (Block::U32(from), DType::U8) => put(to, at, &from[values], |x| x as u8),
+                (Block::U32(from), DType::U32) => put(to, at, &from[values], |x| x),
+                (Block::I32(from), DType::I32) => put(to, at, &from[values], |x| x),
+                (Block::I64(from), DType::I64) => put(to, at, &from[values], |x| x),
+                (Block::F32(from), DType::F16) => put(to, at, &from[values], f16::from_f32),
+                (Block::F32(from), DType::F32) => put(to, at, &from[values], |x| x),
+                (Block::F64(from), DType::F64) => put(to, at, &from[values], |x| x),
                 (block, dtype) => unreachable!("{block:?} does not store as {dtype}"),
             }
         }
@@ -105,17 +134,20 @@ impl Output {
 }
 
 /// The registers of one thread.
-struct Worker<'a> {
+pub(super) struct Worker<'a> {
     kernel: &'a Fused,
     inputs: &'a [Arc<HostBuffer>],
     run: &'a Run<'a>,
-    registers: Vec<Block>,
+    pub registers: Vec<Block>,
+    /// In a kernel of phases: values per row, repeated for every element.
+    pub spread: Vec<Block>,
 }
 
 impl<'a> Worker<'a> {
-    fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
-        let registers = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
-        Worker { kernel, inputs, run, registers }
+    pub fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
+        let registers: Vec<_> = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
+        let spread = if kernel.phases.is_empty() { Vec::new() } else { registers.clone() };
+        Worker { kernel, inputs, run, registers, spread }
     }
 
     /// Computes `len` results from `start` on.
@@ -130,7 +162,7 @@ impl<'a> Worker<'a> {
         self.stage(false, &outer)
     }
 
-    fn strip<'s>(
+    pub fn strip<'s>(
         &self,
         varying: std::ops::Range<usize>,
         start: usize,
@@ -140,7 +172,7 @@ impl<'a> Worker<'a> {
     where
         'a: 's,
     {
-        Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data }
+        Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data, repeated: None }
     }
 
     /// Runs the instructions of one stage over a strip.
@@ -148,14 +180,25 @@ impl<'a> Worker<'a> {
         let kernel = self.kernel;
         for (position, inst) in kernel.insts.iter().enumerate() {
             if inst.inner == inner && !matches!(inst.kind, InstKind::Reduce { .. }) {
-                let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
-                out.resize(strip.len);
-                let result = self.execute(inst, strip, &mut out);
-                self.registers[position] = out;
-                result?;
+                self.compute(position, strip)?;
             }
         }
         Ok(())
+    }
+
+    /// Runs one instruction over a strip.
+    pub fn compute(&mut self, position: usize, strip: &Strip) -> Result<()> {
+        let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
+        out.resize(strip.len);
+        let result = self.execute(&self.kernel.insts[position], strip, &mut out);
+        self.registers[position] = out;
+        result
+    }
+
+    /// The values of an instruction, as another one reads them.
+    fn operand(&self, inst: &Inst, arg: usize) -> &Block {
+        let spread = inst.inner && !self.kernel.insts[arg].inner;
+        if spread { &self.spread[arg] } else { &self.registers[arg] }
     }
 
     fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
@@ -189,15 +232,15 @@ impl<'a> Worker<'a> {
             InstKind::Healthy => bool::slice_mut(out).fill(true),
             InstKind::Map { op, args } => {
                 let dtypes: Vec<DType> = args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
-                let blocks: Vec<&Block> = args.iter().map(|&arg| &self.registers[arg]).collect();
+                let blocks: Vec<&Block> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
                 let function =
                     (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
                 function(&blocks, out);
                 wrap(inst.dtype, out);
             }
-            InstKind::Cast { arg } => cast(&self.registers[*arg], inst.dtype, out),
+            InstKind::Cast { arg } => cast(self.operand(inst, *arg), inst.dtype, out),
             InstKind::Mask { arg, access } => {
-                out.clone_from(&self.registers[*arg]);
+                out.clone_from(self.operand(inst, *arg));
                 mask(strip, access, out);
             }
             InstKind::Gather { operand, access, index, stride, size } => {
@@ -216,7 +259,7 @@ impl<'a> Worker<'a> {
     /// Adds the indexed steps to the offsets of a gather.
     fn gather(&self, inst: &Inst, offsets: &mut [i64], index: usize, stride: i64, size: usize) -> Result<()> {
         for (k, offset) in offsets.iter_mut().enumerate().filter(|(_, offset)| **offset != NOWHERE) {
-            let index = match &self.registers[index] {
+            let index = match self.operand(inst, index) {
                 Block::I32(index) => i64::from(index[k]),
                 Block::U32(index) => i64::from(index[k]),
                 Block::I64(index) => index[k],
@@ -243,7 +286,7 @@ impl<'a> Worker<'a> {
                 for from in (0..count).step_by(BLOCK) {
                     let strip = self.strip(kept..kernel.space.len(), from, BLOCK.min(count - from), &fixed);
                     self.stage(true, &strip)?;
-                    totals.fold_row(k, &self.registers[arg], from);
+                    totals.fold_row(k, &self.registers[arg], 0..strip.len, from);
                 }
             }
         } else {
@@ -253,7 +296,7 @@ impl<'a> Worker<'a> {
                 fixed[kept..].copy_from_slice(&inner);
                 let strip = self.strip(0..kept, start, len, &fixed);
                 self.stage(true, &strip)?;
-                totals.fold_across(&self.registers[arg], index);
+                totals.fold_across(&self.registers[arg], 0..len, index);
             }
         }
         Ok(totals.finish(kernel.insts[kernel.reduction().map_or(0, |(position, _, _)| position)].dtype))
@@ -261,7 +304,7 @@ impl<'a> Worker<'a> {
 }
 
 /// Do neighbours along the reduced coordinates lie together in memory?
-fn runs_along_rows(kernel: &Fused) -> bool {
+pub(super) fn runs_along_rows(kernel: &Fused) -> bool {
     if kernel.kept == 0 {
         return true;
     }
@@ -273,7 +316,7 @@ fn runs_along_rows(kernel: &Fused) -> bool {
     strides.any(|stride| stride == 1) || kernel.space[last] >= BLOCK
 }
 
-fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
+pub(super) fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
     let mut coordinates = vec![0; rank];
     for (d, &size) in sizes.iter().enumerate().rev() {
         coordinates[d] = index % size;
@@ -282,138 +325,8 @@ fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
     coordinates
 }
 
-/// Σ of a block in f64: in eight running sums, as one would wait for itself at every step.
-fn sum(values: &[f32]) -> f64 {
-    let mut sums = [0.0; 8];
-    let chunks = values.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|&x| f64::from(x)).sum();
-    for chunk in chunks {
-        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
-    }
-    sums.iter().sum::<f64>() + rest
-}
-
-/// Running results of a reduction: floats in f64, integers in i64.
-struct Totals {
-    kind: ReduceKind,
-    floats: Vec<f64>,
-    integers: Vec<i64>,
-    /// The position of the best value so far; -1 before the first.
-    positions: Vec<i64>,
-}
-
-impl Totals {
-    fn new(kind: ReduceKind, lane: Lane, len: usize) -> Totals {
-        let (float, integer) = match kind {
-            ReduceKind::Sum => (0.0, 0),
-            ReduceKind::Prod => (1.0, 1),
-            ReduceKind::Max | ReduceKind::ArgMax => (f64::NEG_INFINITY, i64::MIN),
-            ReduceKind::Min | ReduceKind::ArgMin => (f64::INFINITY, i64::MAX),
-        };
-        let is_float = matches!(lane, Lane::F32 | Lane::F64);
-        let (floats, integers) =
-            if is_float { (vec![float; len], Vec::new()) } else { (Vec::new(), vec![integer; len]) };
-        let positions = if kind.is_index() { vec![-1; len] } else { Vec::new() };
-        Totals { kind, floats, integers, positions }
-    }
-
-    /// Takes in a block that belongs to one row; its first value has position `from`.
-    fn fold_row(&mut self, row: usize, block: &Block, from: usize) {
-        match block {
-            Block::F32(values) if self.kind == ReduceKind::Sum => self.floats[row] += sum(values),
-            Block::F32(values) => {
-                values.iter().enumerate().for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
-            }
-            Block::F64(values) => values.iter().enumerate().for_each(|(k, &x)| self.float(row, x, from + k)),
-            Block::I32(values) => {
-                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
-            }
-            Block::U32(values) => {
-                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
-            }
-            Block::I64(values) => {
-                values.iter().enumerate().for_each(|(k, &x)| self.integer(row, x, from + k))
-            }
-            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
-        }
-    }
-
-    /// Takes in one value per row, all at the same position.
-    fn fold_across(&mut self, block: &Block, position: usize) {
-        match block {
-            Block::F32(values) => {
-                values.iter().enumerate().for_each(|(row, &x)| self.float(row, f64::from(x), position))
-            }
-            Block::F64(values) => {
-                values.iter().enumerate().for_each(|(row, &x)| self.float(row, x, position))
-            }
-            Block::I32(values) => {
-                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
-            }
-            Block::U32(values) => {
-                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
-            }
-            Block::I64(values) => {
-                values.iter().enumerate().for_each(|(row, &x)| self.integer(row, x, position))
-            }
-            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
-        }
-    }
-
-    #[inline]
-    fn float(&mut self, row: usize, x: f64, position: usize) {
-        let total = &mut self.floats[row];
-        let better = match self.kind {
-            ReduceKind::Sum => return *total += x,
-            ReduceKind::Prod => return *total *= x,
-            // A NaN, once seen, stays, as in PyTorch.
-            ReduceKind::Max | ReduceKind::ArgMax => !total.is_nan() && (x > *total || x.is_nan()),
-            ReduceKind::Min | ReduceKind::ArgMin => !total.is_nan() && (x < *total || x.is_nan()),
-        };
-        let first = self.kind.is_index() && self.positions[row] < 0;
-        if better || first {
-            *total = x;
-            if self.kind.is_index() {
-                self.positions[row] = position as i64;
-            }
-        }
-    }
-
-    #[inline]
-    fn integer(&mut self, row: usize, x: i64, position: usize) {
-        let total = &mut self.integers[row];
-        let better = match self.kind {
-            ReduceKind::Sum => return *total = total.wrapping_add(x),
-            ReduceKind::Prod => return *total = total.wrapping_mul(x),
-            ReduceKind::Max | ReduceKind::ArgMax => x > *total,
-            ReduceKind::Min | ReduceKind::ArgMin => x < *total,
-        };
-        let first = self.kind.is_index() && self.positions[row] < 0;
-        if better || first {
-            *total = x;
-            if self.kind.is_index() {
-                self.positions[row] = position as i64;
-            }
-        }
-    }
-
-    fn finish(self, dtype: DType) -> Block {
-        let integers = if self.kind.is_index() { self.positions } else { self.integers };
-        let mut out = match dtype.lane() {
-            Lane::F32 => Block::F32(self.floats.iter().map(|&x| x as f32).collect()),
-            Lane::F64 => Block::F64(self.floats),
-            Lane::I32 => Block::I32(integers.iter().map(|&x| x as i32).collect()),
-            Lane::U32 => Block::U32(integers.iter().map(|&x| x as u32).collect()),
-            Lane::I64 => Block::I64(integers),
-            Lane::Bool => unreachable!("no reduction gives booleans"),
-        };
-        wrap(dtype, &mut out);
-        out
-    }
-}
-
 /// Keeps U8 results in eight bits.
-fn wrap(dtype: DType, block: &mut Block) {
+pub(super) fn wrap(dtype: DType, block: &mut Block) {
     if let (DType::U8, Block::U32(values)) = (dtype, block) {
         values.iter_mut().for_each(|value| *value &= 0xff);
     }

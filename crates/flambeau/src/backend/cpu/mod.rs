@@ -2,8 +2,10 @@
 
 mod fused;
 mod host;
+mod rows;
 mod spare;
 mod strip;
+mod totals;
 
 pub(crate) use fused::cast;
 pub(crate) use host::HostBuffer;

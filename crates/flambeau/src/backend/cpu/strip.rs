@@ -14,6 +14,8 @@ pub(super) struct Strip<'a> {
     /// Coordinates of the dimensions that do not vary.
     pub fixed: &'a [usize],
     pub data: &'a [Scalar],
+    /// All of that again at each point of the dimensions from here on, one after the other.
+    pub repeated: Option<usize>,
 }
 
 /// Points that lie `stride` apart in a buffer.
@@ -32,6 +34,23 @@ impl Strip<'_> {
     /// Calls `visit` with pieces that cover the strip, in order. Points without an element come as pieces with the
     /// offset [`NOWHERE`] and stride 0.
     pub fn pieces(&self, access: &Access, mut visit: impl FnMut(Piece)) {
+        let Some(first) = self.repeated else { return self.pieces_of_one(access, visit) };
+        let sizes = &self.space[first..];
+        let mut fixed = self.fixed.to_vec();
+        let count: usize = sizes.iter().product();
+        let len = self.len / count;
+        for number in 0..count {
+            let mut rest = number;
+            for (d, &size) in sizes.iter().enumerate().rev() {
+                fixed[first + d] = rest % size;
+                rest /= size;
+            }
+            let one = Strip { fixed: &fixed, len, repeated: None, varying: self.varying.clone(), ..*self };
+            one.pieces_of_one(access, |piece| visit(Piece { at: piece.at + number * len, ..piece }));
+        }
+    }
+
+    fn pieces_of_one(&self, access: &Access, mut visit: impl FnMut(Piece)) {
         let mut coordinates = self.fixed.to_vec();
         let mut rest = self.start;
         for d in self.varying.clone().rev() {

@@ -3,12 +3,14 @@
 //! The text depends on the kernel's structure only: sizes, strides, offsets and numbers are read from the uniform
 //! block, so that kernels that differ in those share a pipeline.
 
-use crate::backend::wgsl::{self, Params, lane_type, narrow, storage_type, widen};
+use super::fold::Fold;
+use super::rows::RowShape;
+use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::structured::{Bound, Param, Program};
-use crate::op::{Elementwise, ReduceKind};
+use crate::op::Elementwise;
 use crate::plan::access::{Access, Embedding};
-use crate::plan::kernel::{Fused, Inst, InstKind};
+use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
 
 /// Threads of the workgroup that reduces one row.
@@ -24,6 +26,9 @@ const FEW_ROWS: usize = 512;
 /// The shaders of a fused kernel, in order: one, or two where long rows are reduced in parts first. `threads` is the
 /// workgroup size of kernels without a row reduction.
 pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
+    if !kernel.phases.is_empty() {
+        return vec![Generator::new(kernel, Pass::Rows).finish(threads)];
+    }
     let (outer, inner) = (kernel.outer_count(), kernel.inner_count());
     if kernel.reduction().is_some() && outer < FEW_ROWS && inner >= 4 * ROW_PART {
         let parts = inner.div_ceil(ROW_PART);
@@ -44,11 +49,13 @@ enum Pass {
     Parts { parts: usize },
     /// Reduces the parts' results, and runs the outer stage.
     Whole { parts: usize },
+    /// All phases of a kernel that has them.
+    Rows,
 }
 
-struct Generator<'a> {
-    kernel: &'a Fused,
-    params: Params,
+pub(super) struct Generator<'a> {
+    pub kernel: &'a Fused,
+    pub params: Params,
     helpers: Vec<&'static str>,
     status: bool,
     checks: Option<usize>,
@@ -58,8 +65,8 @@ struct Generator<'a> {
 }
 
 /// An offset and, where some coordinates have no element, whether this one has.
-struct Located {
-    at: String,
+pub(super) struct Located {
+    pub at: String,
     exists: Option<String>,
 }
 
@@ -83,7 +90,7 @@ impl<'a> Generator<'a> {
     fn insts(&self) -> impl Iterator<Item = &'a Inst> + use<'a> {
         let pass = self.pass;
         self.kernel.insts.iter().filter(move |inst| match pass {
-            Pass::Only => true,
+            Pass::Only | Pass::Rows => true,
             Pass::Parts { .. } => inst.inner,
             Pass::Whole { .. } => !inst.inner,
         })
@@ -100,15 +107,22 @@ impl<'a> Generator<'a> {
     fn finish(mut self, threads: usize) -> Program {
         let kernel = self.kernel;
         let count = kernel.outer_count();
-        let by_row = self.pass != Pass::Only || (kernel.reduction().is_some() && self.reduces_rows());
-        let (body, groups, threads) = match self.pass {
-            Pass::Parts { parts } => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
+        let shape = (self.pass == Pass::Rows).then(|| RowShape::new(kernel));
+        let by_row = match self.pass {
+            Pass::Only => kernel.reduction().is_some() && self.reduces_rows(),
+            Pass::Rows => shape.as_ref().is_some_and(|shape| shape.threads > 1),
+            Pass::Parts { .. } | Pass::Whole { .. } => true,
+        };
+        let (body, groups, threads) = match (self.pass, &shape) {
+            (_, Some(shape)) if by_row => (self.phases_body(shape), wgsl::groups_for(count, 1), shape.threads),
+            (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
+            (Pass::Parts { parts }, _) => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
             _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),
             _ => (self.thread_body(), wgsl::groups_for(count, threads), threads),
         };
         let numel = match self.pass {
             Pass::Parts { parts } => self.params.size(count * parts),
-            Pass::Only | Pass::Whole { .. } => self.params.size(count),
+            Pass::Only | Pass::Whole { .. } | Pass::Rows => self.params.size(count),
         };
         let mut source = String::from(if self.uses_f16() { "enable f16;\n" } else { "" });
         let mut bindings = Vec::new();
@@ -120,16 +134,23 @@ impl<'a> Generator<'a> {
             );
             bindings.push(bound);
         };
+        let stored_as = |dtype: DType, vector: bool| match vector {
+            true => format!("vec4<{}>", storage_type(dtype)),
+            false => storage_type(dtype).to_string(),
+        };
         for (position, (_, dtype)) in kernel.inputs.iter().enumerate() {
             if self.reads(position) {
                 let name = format!("in{position}");
-                declare(&mut source, Bound::Input(position), "read", &name, storage_type(*dtype));
+                let vector = shape.as_ref().is_some_and(|shape| shape.inputs[position]);
+                declare(&mut source, Bound::Input(position), "read", &name, &stored_as(*dtype, vector));
             }
         }
         if !matches!(self.pass, Pass::Parts { .. }) {
-            for (position, (_, _, dtype)) in kernel.outputs.iter().enumerate() {
+            for (position, output) in kernel.outputs.iter().enumerate() {
                 let name = format!("out{position}");
-                declare(&mut source, Bound::Output(position), "read_write", &name, storage_type(*dtype));
+                let vector = shape.as_ref().is_some_and(|shape| shape.outputs[position]);
+                let stored = stored_as(output.dtype, vector);
+                declare(&mut source, Bound::Output(position), "read_write", &name, &stored);
             }
         }
         let mut scratch = Vec::new();
@@ -148,8 +169,10 @@ impl<'a> Generator<'a> {
             bindings.len()
         );
         self.helpers.iter().for_each(|helper| source += helper);
-        if by_row {
-            source += &self.row_memory();
+        match &shape {
+            Some(shape) => source += &self.phases_memory(shape),
+            None if by_row => source += &self.row_memory(),
+            None => {}
         }
         let number = if by_row {
             "group.x + group.y * groups.x".to_string()
@@ -184,7 +207,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let reads = |position: usize| self.reads(position) && self.kernel.inputs[position].1 == DType::F16;
         let writes = !matches!(self.pass, Pass::Parts { .. });
         (0..self.kernel.inputs.len()).any(reads)
-            || (writes && self.kernel.outputs.iter().any(|&(_, _, dtype)| dtype == DType::F16))
+            || (writes && self.kernel.outputs.iter().any(|output| output.dtype == DType::F16))
             || self.insts().any(|inst| {
                 inst.dtype == DType::F16
                     && matches!(inst.kind, InstKind::Cast { .. } | InstKind::Constant { .. })
@@ -209,7 +232,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let mut body = String::from("    let index = number;\n");
         body += &self.coordinates("index", 0..kernel.kept, 1);
         if let Some((position, arg, reduce)) = kernel.reduction() {
-            let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, self);
+            let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, "", self);
             let count = self.params.size(kernel.inner_count());
             body += &fold.declare(1);
             _ = writeln!(body, "    for (var r = 0u; r < {count}; r++) {{");
@@ -229,10 +252,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let Some((position, arg, reduce)) = kernel.reduction() else {
             unreachable!("row kernels have a reduction");
         };
-        let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, self);
+        let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, "", self);
         let count = self.params.size(kernel.inner_count());
         let (index, start, end) = match self.pass {
-            Pass::Only => ("number".to_string(), "0u".to_string(), count),
+            Pass::Only | Pass::Rows => ("number".to_string(), "0u".to_string(), count),
             Pass::Parts { parts } => {
                 let parts = self.params.size(parts);
                 let start = format!("number % {parts} * {ROW_PART}u");
@@ -259,7 +282,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         _ = writeln!(body, "    workgroupBarrier();");
         _ = writeln!(body, "    for (var half = {}u; half > 0u; half /= 2u) {{", ROW_THREADS / 2);
         _ = writeln!(body, "        if (thread < half) {{");
-        body += &fold.take_other("shared_values[thread + half]", "shared_positions[thread + half]", 3);
+        body += &fold.take_shared("thread + half", 3);
         body += &fold.share("thread", 3);
         _ = writeln!(body, "        }}\n        workgroupBarrier();\n    }}");
         _ = writeln!(body, "    if (thread == 0u) {{");
@@ -274,21 +297,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         body
     }
 
-    fn row_memory(&self) -> String {
-        let Some((_, arg, reduce)) = self.kernel.reduction() else { return String::new() };
-        let lane = lane_type(self.kernel.insts[arg].dtype);
-        let mut memory = format!("var<workgroup> shared_values: array<{lane}, {ROW_THREADS}>;\n");
-        if reduce.kind.is_index() {
-            memory += &format!("var<workgroup> shared_positions: array<u32, {ROW_THREADS}>;\n");
-        }
-        memory
+    fn row_memory(&mut self) -> String {
+        let Some((position, arg, reduce)) = self.kernel.reduction() else { return String::new() };
+        Fold::new(reduce.kind, self.kernel.insts[arg].dtype, position, "", self).memory(ROW_THREADS)
     }
 
     /// Declares c{d} for these dimensions, unravelled from a linear number; only those some access looks at.
-    fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
+    pub fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
         let kernel = self.kernel;
         let pad = "    ".repeat(depth);
-        let accesses: Vec<&Access> = self.insts().filter_map(|inst| inst.kind.access()).collect();
+        let read = self.insts().filter_map(|inst| inst.kind.access());
+        let written = kernel.outputs.iter().filter(|output| output.per_element).map(|output| &output.access);
+        let accesses: Vec<&Access> = read.chain(written).collect();
         let looked_at = |d: usize| {
             accesses.iter().any(|access| {
                 let axis = &access.levels[0].axes[d];
@@ -323,7 +343,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 
     /// Code that finds the element of the current coordinates.
-    fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
+    pub fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
         let mut exists: Vec<String> = Vec::new();
         let mut number = String::new();
         for (depth, level) in access.levels.iter().enumerate() {
@@ -390,7 +410,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 
     /// The expression of an instruction; statements it needs go to `code`.
-    fn value(&mut self, inst: &Inst, code: &mut String, pad: &str) -> String {
+    pub fn value(&mut self, inst: &Inst, code: &mut String, pad: &str) -> String {
         let masked = |value: String, exists: &Option<String>| match exists {
             Some(exists) => format!("select({}, {value}, {exists})", zero(inst.dtype)),
             None => value,
@@ -468,7 +488,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         if dtype == DType::U8 { format!("({expression} & 0xffu)") } else { expression }
     }
 
-    fn help(&mut self, helper: &'static str) {
+    pub fn help(&mut self, helper: &'static str) {
         if !helper.is_empty() && !self.helpers.contains(&helper) {
             self.helpers.push(helper);
         }
@@ -476,156 +496,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
     fn stores(&self, depth: usize) -> String {
         let pad = "    ".repeat(depth);
-        let store = |(position, (inst, _, dtype)): (usize, &(usize, crate::plan::kernel::Place, DType))| {
-            format!("{pad}out{position}[index] = {};\n", narrow(*dtype, &format!("v{inst}")))
+        let store = |(position, output): (usize, &Output)| {
+            let value = narrow(output.dtype, &format!("v{}", output.inst));
+            format!("{pad}out{position}[index] = {value};\n")
         };
         self.kernel.outputs.iter().enumerate().map(store).collect()
-    }
-}
-
-/// The running result of a reduction, as WGSL variables `acc` and, for positions, `pos`.
-struct Fold {
-    kind: ReduceKind,
-    dtype: DType,
-    initial: String,
-    result_dtype: DType,
-}
-
-impl Fold {
-    fn new(kind: ReduceKind, dtype: DType, position: usize, generator: &mut Generator) -> Fold {
-        let is_float = dtype.is_float();
-        if is_float && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
-            generator.help(crate::op::elementwise::wgsl::IS_NAN);
-        }
-        // Infinities cannot be written in WGSL, so they come from the uniform block.
-        let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
-            Lane::F32 | Lane::F64 => {
-                format!("bitcast<f32>({})", generator.params.push(Param::Fixed(float.to_bits())))
-            }
-            Lane::I32 | Lane::I64 => {
-                format!("bitcast<i32>({})", generator.params.push(Param::Fixed(signed as u32)))
-            }
-            Lane::U32 | Lane::Bool => generator.params.push(Param::Fixed(unsigned)),
-        };
-        let initial = match kind {
-            ReduceKind::Sum => format!("{}(0)", lane_type(dtype)),
-            ReduceKind::Prod => format!("{}(1)", lane_type(dtype)),
-            ReduceKind::Max | ReduceKind::ArgMax => bits(f32::NEG_INFINITY, i32::MIN, 0),
-            ReduceKind::Min | ReduceKind::ArgMin => bits(f32::INFINITY, i32::MAX, u32::MAX),
-        };
-        Fold { kind, dtype, initial, result_dtype: generator.kernel.insts[position].dtype }
-    }
-
-    fn declare(&self, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let position =
-            if self.kind.is_index() { format!("{pad}var pos = 0xffffffffu;\n") } else { String::new() };
-        format!("{pad}var acc: {} = {};\n{position}", lane_type(self.dtype), self.initial)
-    }
-
-    /// Is `x` better than what `acc` holds? A NaN beats all, and the first of equals stays.
-    fn better(&self, x: &str) -> String {
-        let sign = if matches!(self.kind, ReduceKind::Max | ReduceKind::ArgMax) { ">" } else { "<" };
-        if self.dtype.is_float() {
-            format!("!fl_is_nan(acc) && ({x} {sign} acc || fl_is_nan({x}))")
-        } else {
-            format!("{x} {sign} acc")
-        }
-    }
-
-    fn take(&self, x: &str, position: &str, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        match self.kind {
-            ReduceKind::Sum => format!("{pad}acc += {x};\n"),
-            ReduceKind::Prod => format!("{pad}acc *= {x};\n"),
-            ReduceKind::Max | ReduceKind::Min => format!("{pad}if ({}) {{ acc = {x}; }}\n", self.better(x)),
-            ReduceKind::ArgMax | ReduceKind::ArgMin => format!(
-                "{pad}if (pos == 0xffffffffu || ({})) {{ acc = {x}; pos = {position}; }}\n",
-                self.better(x)
-            ),
-        }
-    }
-
-    /// Takes in another thread's or workgroup's result.
-    fn take_other(&self, value: &str, position: &str, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        if !self.kind.is_index() {
-            return format!("{pad}let x = {value};\n{}", self.take("x", "", depth));
-        }
-        // They hold interleaved positions: of equal values the one with the lower position wins.
-        let same =
-            if self.dtype.is_float() { "(x == acc || (fl_is_nan(x) && fl_is_nan(acc)))" } else { "x == acc" };
-        format!(
-            "{pad}let x = {value};\n{pad}let p = {position};\n{pad}if (p != 0xffffffffu && (pos == 0xffffffffu || \
-             ({better}) || ({same} && p < pos))) {{ acc = x; pos = p; }}\n",
-            better = self.better("x"),
-        )
-    }
-
-    /// A value of the scratch buffer.
-    fn value_of(&self, word: &str) -> String {
-        match lane_type(self.dtype) {
-            "u32" => word.to_string(),
-            lane => format!("bitcast<{lane}>({word})"),
-        }
-    }
-
-    /// Writes a part's result into the scratch buffer.
-    fn store_part(&self, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let value =
-            if lane_type(self.dtype) == "u32" { "acc".to_string() } else { "bitcast<u32>(acc)".to_string() };
-        let position = if self.kind.is_index() { "pos" } else { "0u" };
-        format!("{pad}parts[number * 2u] = {value};\n{pad}parts[number * 2u + 1u] = {position};\n")
-    }
-
-    fn share(&self, at: &str, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let positions = if self.kind.is_index() {
-            format!("{pad}shared_positions[{at}] = pos;\n")
-        } else {
-            String::new()
-        };
-        format!("{pad}shared_values[{at}] = acc;\n{positions}")
-    }
-
-    fn result(&self) -> String {
-        match (self.kind.is_index(), self.result_dtype) {
-            (true, _) => "i32(pos)".into(),
-            (false, DType::U8) => "(acc & 0xffu)".into(),
-            (false, _) => "acc".into(),
-        }
-    }
-}
-
-fn zero(dtype: DType) -> &'static str {
-    match dtype.lane() {
-        Lane::Bool => "false",
-        Lane::U32 => "0u",
-        Lane::I32 | Lane::I64 => "0i",
-        Lane::F32 | Lane::F64 => "0.0",
-    }
-}
-
-/// A value of one dtype as another's lane type.
-fn convert(value: &str, from: DType, to: DType) -> String {
-    let converted = match (from.lane(), to.lane()) {
-        (Lane::Bool, Lane::Bool) => value.to_string(),
-        (Lane::Bool, Lane::F32) => format!("select(0.0, 1.0, {value})"),
-        (Lane::Bool, Lane::U32) => format!("select(0u, 1u, {value})"),
-        (Lane::Bool, Lane::I32) => format!("select(0i, 1i, {value})"),
-        // By its bits, because NaN is true and compilers may assume there are none.
-        (Lane::F32, Lane::Bool) => format!("((bitcast<u32>({value}) & 0x7fffffffu) != 0u)"),
-        (_, Lane::Bool) => format!("({value} != {})", zero(from)),
-        (a, b) if a == b => value.to_string(),
-        (_, Lane::F32) => format!("f32({value})"),
-        (_, Lane::U32) => format!("u32({value})"),
-        (_, Lane::I32) => format!("i32({value})"),
-        (_, Lane::I64 | Lane::F64) => unreachable!("the GPU has no {to}"),
-    };
-    match to {
-        DType::F16 => format!("f32(f16({converted}))"),
-        DType::U8 => format!("({converted} & 0xffu)"),
-        _ => converted,
     }
 }

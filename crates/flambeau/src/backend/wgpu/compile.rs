@@ -64,7 +64,7 @@ impl CompiledPlan {
             match kernel {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
-                    let outputs: Vec<Place> = fused.outputs.iter().map(|&(_, place, _)| place).collect();
+                    let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
                     let programs = codegen::programs(fused, runtime.config().workgroup_size as usize);
                     let first_scratch = compiled.scratch.len();
                     compiled.scratch.extend(&programs[0].scratch);
@@ -180,7 +180,7 @@ impl CompiledPlan {
 }
 
 fn fused_node(fused: &crate::plan::kernel::Fused) -> u32 {
-    fused.outputs.first().map_or(0, |&(inst, _, _)| fused.insts[inst].node)
+    fused.outputs.first().map_or(0, |output| fused.insts[output.inst].node)
 }
 
 fn is_empty(plan: &Plan, place: Place) -> bool {

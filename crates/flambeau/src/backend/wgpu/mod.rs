@@ -6,6 +6,8 @@
 mod codegen;
 mod compile;
 mod fault;
+mod fold;
+mod rows;
 pub(crate) mod runtime;
 
 use super::wgsl::storage_bytes;

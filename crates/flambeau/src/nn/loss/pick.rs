@@ -3,6 +3,7 @@
 //! The derivatives compare the class with the position along the class dimension instead of scattering: a comparison
 //! fuses with what comes before and after it.
 
+use crate::autograd::no_grad;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::Saves;
@@ -102,19 +103,20 @@ pub(super) fn row_cross_entropy(
     class_weighted: bool,
 ) -> Result<Tensor> {
     let dim = labels.dim;
-    // The gradient goes to the logits, past log_softmax; second derivatives go through it.
-    let log_probabilities = logits.try_log_softmax(dim as isize)?;
+    // Without history: what the rule needs of it, it computes again from the logits, in the same kernel.
+    let log_probabilities = no_grad(|| logits.try_log_softmax(dim as isize))?;
     let forward = || {
         // Selected, not multiplied: an ignored row may hold infinities.
         let picked = log_probabilities.try_gather(dim as isize, &labels.classes)?.try_neg()?;
         let counted = labels.counted.try_where_cond(&picked, 0.0)?;
         if class_weighted { counted.try_mul(weights) } else { Ok(counted) }
     };
-    let inputs = [logits, &log_probabilities, &labels.classes, weights];
-    Tensor::with_rule("cross_entropy", Saves::inputs(0b1110), &inputs, forward, move |v| {
-        let (g, log_probabilities, classes, weights) = (v.grad(), v.input(1), v.input(2), v.input(3));
+    let inputs = [logits, &labels.classes, weights];
+    Tensor::with_rule("cross_entropy", Saves::inputs(0b111), &inputs, forward, move |v| {
+        let (g, classes, weights) = (v.grad(), v.input(1), v.input(2));
+        let log_probabilities = v.input(0).try_log_softmax(dim as isize)?;
         let here = g.iota_of(log_probabilities.shape(), dim).try_eq(classes)?.try_to_dtype(g.dtype())?;
         let excess = log_probabilities.try_exp()?.try_sub(&here)?;
-        Ok(vec![Some(excess.try_mul(&g.try_mul(weights)?)?), None, None, None])
+        Ok(vec![Some(excess.try_mul(&g.try_mul(weights)?)?), None, None])
     })
 }

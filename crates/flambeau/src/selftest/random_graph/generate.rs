@@ -33,7 +33,7 @@ pub(super) struct Generator {
     smooth_ops: Vec<&'static Elementwise>,
 }
 
-fn entry(name: &str) -> &'static Elementwise {
+pub(super) fn entry(name: &str) -> &'static Elementwise {
     table().find(|op| op.name == name).expect("the table has this op")
 }
 
@@ -66,7 +66,7 @@ impl Generator {
         self.below(100) < percent
     }
 
-    fn push(&mut self, step: Step, shape: Shape, kind: Kind) -> usize {
+    pub fn push(&mut self, step: Step, shape: Shape, kind: Kind) -> usize {
         self.nodes += match &step {
             Step::Leaf { .. } => 0,
             Step::Squeeze { .. } => 9,
@@ -78,11 +78,11 @@ impl Generator {
         self.steps.len() - 1
     }
 
-    fn shape(&self, at: usize) -> Shape {
+    pub fn shape(&self, at: usize) -> Shape {
         self.known[at].shape.clone()
     }
 
-    fn kind(&self, at: usize) -> Kind {
+    pub fn kind(&self, at: usize) -> Kind {
         self.known[at].kind
     }
 
@@ -99,9 +99,10 @@ impl Generator {
         }
         while self.nodes < limit {
             match self.below(100) {
-                0..45 => self.map(),
-                45..70 => self.view(),
-                70..80 => self.reduce(),
+                0..42 => self.map(),
+                42..65 => self.view(),
+                65..73 => self.reduce(),
+                73..80 => self.rows(),
                 80..86 => self.gather(),
                 86..91 => self.matmul(),
                 _ => self.discrete(),
@@ -131,7 +132,7 @@ impl Generator {
     }
 
     /// A value that fits a test; recent ones more often, so that graphs grow deep.
-    fn find(&mut self, fits: impl Fn(&Known) -> bool) -> Option<usize> {
+    pub fn find(&mut self, fits: impl Fn(&Known) -> bool) -> Option<usize> {
         let candidates: Vec<usize> = (0..self.known.len()).filter(|&at| fits(&self.known[at])).collect();
         let count = candidates.len();
         if count == 0 {
@@ -167,11 +168,11 @@ impl Generator {
         self.push(Step::Squeeze { from: at, low, high }, self.shape(at), kind)
     }
 
-    fn tame(&mut self, at: usize) -> usize {
+    pub fn tame(&mut self, at: usize) -> usize {
         self.pressed(at, (-TAME, TAME))
     }
 
-    fn push_map(&mut self, op: &'static Elementwise, args: Vec<usize>, kind: Kind) -> usize {
+    pub fn push_map(&mut self, op: &'static Elementwise, args: Vec<usize>, kind: Kind) -> usize {
         let shapes = args.iter().map(|&at| self.shape(at));
         let shape = shapes.reduce(|a, b| a.broadcast(&b).unwrap_or(a)).unwrap_or_default();
         self.push(Step::Map { op, args }, shape, kind)

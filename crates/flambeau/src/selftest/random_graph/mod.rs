@@ -7,6 +7,7 @@
 mod generate;
 mod kind;
 mod recipe;
+mod rows;
 
 use super::check::read;
 use super::{CaseReport, primitives};

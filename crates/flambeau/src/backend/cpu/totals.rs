@@ -1,0 +1,160 @@
+//! Running results of reductions: a row at a time, or one value of every row at a time.
+
+use super::fused::wrap;
+use crate::dtype::{DType, Lane};
+use crate::op::ReduceKind;
+use crate::op::elementwise::Block;
+use std::ops::Range;
+
+/// Σ of a block in f64: in eight running sums, as one would wait for itself at every step.
+fn sum(values: &[f32]) -> f64 {
+    let mut sums = [0.0; 8];
+    let chunks = values.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|&x| f64::from(x)).sum();
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The largest value, or NaN if there is one.
+fn largest(values: &[f32]) -> f32 {
+    let mut best = [f32::NEG_INFINITY; 8];
+    let mut nan = [false; 8];
+    let chunks = values.chunks_exact(8);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for k in 0..8 {
+            best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
+            nan[k] |= chunk[k].is_nan();
+        }
+    }
+    let nan = nan.contains(&true) || rest.iter().any(|x| x.is_nan());
+    if nan { f32::NAN } else { best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
+}
+
+/// Running results of a reduction: floats in f64, integers in i64.
+pub(super) struct Totals {
+    kind: ReduceKind,
+    floats: Vec<f64>,
+    integers: Vec<i64>,
+    /// The position of the best value so far; -1 before the first.
+    positions: Vec<i64>,
+}
+
+impl Totals {
+    pub fn new(kind: ReduceKind, lane: Lane, len: usize) -> Totals {
+        let (float, integer) = match kind {
+            ReduceKind::Sum => (0.0, 0),
+            ReduceKind::Prod => (1.0, 1),
+            ReduceKind::Max | ReduceKind::ArgMax => (f64::NEG_INFINITY, i64::MIN),
+            ReduceKind::Min | ReduceKind::ArgMin => (f64::INFINITY, i64::MAX),
+        };
+        let is_float = matches!(lane, Lane::F32 | Lane::F64);
+        let (floats, integers) =
+            if is_float { (vec![float; len], Vec::new()) } else { (Vec::new(), vec![integer; len]) };
+        let positions = if kind.is_index() { vec![-1; len] } else { Vec::new() };
+        Totals { kind, floats, integers, positions }
+    }
+
+    /// Takes in values of one row, the first of which has position `from`.
+    pub fn fold_row(&mut self, row: usize, block: &Block, values: Range<usize>, from: usize) {
+        match block {
+            Block::F32(block) => match self.kind {
+                ReduceKind::Sum => self.floats[row] += sum(&block[values]),
+                ReduceKind::Max => self.float(row, f64::from(largest(&block[values])), from),
+                _ => {
+                    let values = block[values].iter().enumerate();
+                    values.for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
+                }
+            },
+            Block::F64(block) => {
+                block[values].iter().enumerate().for_each(|(k, &x)| self.float(row, x, from + k))
+            }
+            Block::I32(block) => {
+                block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
+            }
+            Block::U32(block) => {
+                block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
+            }
+            Block::I64(block) => {
+                block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x, from + k))
+            }
+            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+        }
+    }
+
+    /// Takes in one value per row, all at the same position.
+    pub fn fold_across(&mut self, block: &Block, values: Range<usize>, position: usize) {
+        match block {
+            Block::F32(block) => {
+                let values = block[values].iter().enumerate();
+                values.for_each(|(row, &x)| self.float(row, f64::from(x), position))
+            }
+            Block::F64(block) => {
+                block[values].iter().enumerate().for_each(|(row, &x)| self.float(row, x, position))
+            }
+            Block::I32(block) => {
+                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
+            }
+            Block::U32(block) => {
+                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
+            }
+            Block::I64(block) => {
+                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x, position))
+            }
+            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+        }
+    }
+
+    #[inline]
+    fn float(&mut self, row: usize, x: f64, position: usize) {
+        let total = &mut self.floats[row];
+        let better = match self.kind {
+            ReduceKind::Sum => return *total += x,
+            ReduceKind::Prod => return *total *= x,
+            // A NaN, once seen, stays, as in PyTorch.
+            ReduceKind::Max | ReduceKind::ArgMax => !total.is_nan() && (x > *total || x.is_nan()),
+            ReduceKind::Min | ReduceKind::ArgMin => !total.is_nan() && (x < *total || x.is_nan()),
+        };
+        let first = self.kind.is_index() && self.positions[row] < 0;
+        if better || first {
+            *total = x;
+            if self.kind.is_index() {
+                self.positions[row] = position as i64;
+            }
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self, row: usize, x: i64, position: usize) {
+        let total = &mut self.integers[row];
+        let better = match self.kind {
+            ReduceKind::Sum => return *total = total.wrapping_add(x),
+            ReduceKind::Prod => return *total = total.wrapping_mul(x),
+            ReduceKind::Max | ReduceKind::ArgMax => x > *total,
+            ReduceKind::Min | ReduceKind::ArgMin => x < *total,
+        };
+        let first = self.kind.is_index() && self.positions[row] < 0;
+        if better || first {
+            *total = x;
+            if self.kind.is_index() {
+                self.positions[row] = position as i64;
+            }
+        }
+    }
+
+    pub fn finish(self, dtype: DType) -> Block {
+        let integers = if self.kind.is_index() { self.positions } else { self.integers };
+        let mut out = match dtype.lane() {
+            Lane::F32 => Block::F32(self.floats.iter().map(|&x| x as f32).collect()),
+            Lane::F64 => Block::F64(self.floats),
+            Lane::I32 => Block::I32(integers.iter().map(|&x| x as i32).collect()),
+            Lane::U32 => Block::U32(integers.iter().map(|&x| x as u32).collect()),
+            Lane::I64 => Block::I64(integers),
+            Lane::Bool => unreachable!("no reduction gives booleans"),
+        };
+        wrap(dtype, &mut out);
+        out
+    }
+}

@@ -1,0 +1,102 @@
+//! Kernels of several reductions over the same rows: how few of them softmax, normalisation and losses take.
+
+use crate::alone;
+use flambeau::prelude::*;
+
+fn random(shape: &[usize], device: &Device) -> Tensor {
+    let x = Tensor::randn(shape, &Generator::new(1), device);
+    x.eval().unwrap();
+    x
+}
+
+/// The kernels it takes to evaluate these together.
+#[track_caller]
+fn assert_kernels(most: u64, tensors: &[&Tensor]) {
+    let device = tensors[0].device().clone();
+    let plans: Vec<String> = tensors.iter().map(|tensor| tensor.explain()).collect();
+    let before = device.plan_stats().kernels;
+    eval(tensors).unwrap();
+    let count = device.plan_stats().kernels - before;
+    assert!(count <= most, "{count} kernels, not {most}:\n{}", plans.join("\n"));
+}
+
+#[test]
+fn forward_in_one_kernel() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let (w, b) = (random(&[10], &device), random(&[10], &device));
+    for shape in [vec![8, 10], vec![2, 3, 10], vec![10]] {
+        let x = random(&shape, &device);
+        assert_kernels(1, &[&x.softmax(-1)]);
+        assert_kernels(1, &[&x.log_softmax(-1)]);
+        assert_kernels(1, &[&x.layer_norm(&[10], Some(&w), Some(&b), 1e-5)]);
+        assert_kernels(1, &[&x.rms_norm(&[10], Some(&w), 1e-5)]);
+        let centred = &x - x.mean_keepdim(-1);
+        assert_kernels(1, &[&(&centred / (centred.square().mean_keepdim(-1) + 1e-5).sqrt())]);
+        assert_kernels(1, &[&x.logsumexp(-1)]);
+    }
+    let images = random(&[4, 6, 5, 5], &device);
+    assert_kernels(1, &[&images.softmax(1)]);
+    assert_kernels(1, &[&images.group_norm(3, None, None, 1e-5)]);
+}
+
+/// Forward and the gradient of the input, in one plan.
+#[test]
+fn forward_and_backward() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let (x, g) = (random(&[8, 10], &device), random(&[8, 10], &device));
+    let both = |most: u64, f: &dyn Fn(&Tensor) -> Tensor| {
+        let leaf = x.requires_grad();
+        let y = f(&leaf);
+        (&y * &g).sum(..).backward().unwrap();
+        assert_kernels(most, &[&y, &leaf.grad().unwrap()]);
+    };
+    both(2, &|x| x.softmax(-1));
+    both(2, &|x| x.log_softmax(-1));
+    both(2, &|x| x.layer_norm(&[10], None, None, 1e-5));
+    both(2, &|x| x.rms_norm(&[10], None, 1e-5));
+}
+
+/// The derivative alone, of a forward pass that was evaluated before.
+#[test]
+fn backward_in_one_kernel() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let (x, g, w) = (random(&[8, 10], &device), random(&[8, 10], &device), random(&[10], &device));
+    let check = |f: &dyn Fn(&Tensor) -> Tensor| {
+        let leaf = x.requires_grad();
+        let y = f(&leaf);
+        y.eval().unwrap();
+        (&y * &g).sum(..).backward().unwrap();
+        assert_kernels(1, &[&leaf.grad().unwrap()]);
+    };
+    check(&|x| x.softmax(-1));
+    check(&|x| x.log_softmax(-1));
+    check(&|x| x.layer_norm(&[10], Some(&w), Some(&w), 1e-5));
+    check(&|x| x.rms_norm(&[10], Some(&w), 1e-5));
+}
+
+/// The number of rows that count; the rows with their gradients; the mean. One more where the rows' kernel has no
+/// binding left for what the loss reads of it.
+#[test]
+fn cross_entropy_in_few_kernels() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let x = random(&[8, 10], &device).requires_grad();
+    let labels = Tensor::new([0, 1, 2, 3, 4, 5, 6, 7], &device);
+    let loss = x.cross_entropy(&labels);
+    loss.backward().unwrap();
+    assert_kernels(4, &[&loss, &x.grad().unwrap()]);
+}
+
+/// A few rows that are long are shared among workgroups, each reduction in a kernel of its own.
+#[test]
+fn few_long_rows_stay_apart() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let x = random(&[2, 50_000], &device);
+    let before = device.plan_stats().kernels;
+    x.softmax(-1).eval().unwrap();
+    assert!(device.plan_stats().kernels - before > 1);
+}
