@@ -70,7 +70,7 @@ impl Ceilings {
     async fn measure(device: &Device, kind: Kind) -> Result<Ceilings> {
         let (count, sizes): (usize, &[usize]) = match kind {
             Kind::Gpu => (1 << 26, &[2048, 4096]),
-            Kind::Software => (1 << 18, &[256]),
+            Kind::Software => (1 << 18, &[128]),
             Kind::Cpu => (1 << 22, &[512, 1024]),
         };
         let copied = Case {

@@ -129,7 +129,8 @@ async fn measure(
         time(fastest),
     ));
     output.say(format!("  {} of it until the step's calls return; {}", time(host), spent.line()));
-    let memory = peak.map_or_else(String::new, |peak| format!("; peak memory {}", megabytes(peak)));
+    let whose = if device.is_cpu() { " of the process so far" } else { "" };
+    let memory = peak.map_or_else(String::new, |peak| format!("; peak memory{whose} {}", megabytes(peak)));
     output.say(format!(
         "  {:.3} GFLOP and {:.1} MB moved a step: {}, {:.1} GB/s{memory}",
         spent.flops_per_run() / 1e9,
