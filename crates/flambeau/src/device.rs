@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crate::{
     backend::Buffer,
     backend::wgpu::Gpu,
-    backend::wgpu::runtime::{AdapterDescription, GpuConfig, GpuStats, MemoryStats},
+    backend::wgpu::runtime::{AdapterDescription, GpuConfig, GpuStats, KernelTiming, MemoryStats, Runtime},
     backend::wgsl::storage_bytes,
     dtype::DType,
     op::Meta,
@@ -202,6 +202,39 @@ impl Device {
         if let Some(gpu) = self.as_gpu() {
             gpu.runtime().reset_peak_memory();
         }
+    }
+
+    /// Times every kernel on the GPU from now on, until [`take_trace`](Device::take_trace). An error on the CPU and on
+    /// adapters without timestamps. A trace that is off costs nothing.
+    ///
+    /// ```
+    /// assert!(flambeau::Device::cpu().start_trace().is_err());
+    /// ```
+    pub fn start_trace(&self) -> Result<()> {
+        self.traceable()?.start_trace()
+    }
+
+    /// Ends the trace, waits for its kernels, and gives their times in the order they were submitted.
+    ///
+    /// ```no_run
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// let device = Device::best().await;
+    /// device.start_trace()?;
+    /// Tensor::ones([1000], &device).exp().eval()?;
+    /// for kernel in device.take_trace().await? {
+    ///     println!("{}: {:.1} µs", kernel.name, kernel.duration / 1e3);
+    /// }
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub async fn take_trace(&self) -> Result<Vec<KernelTiming>> {
+        self.traceable()?.take_trace().await
+    }
+
+    fn traceable(&self) -> Result<&Arc<Runtime>> {
+        let message = "a trace reads the timestamps of a GPU; profile the CPU with the system's tools";
+        let unsupported = || Error::Unsupported { device: self.name(), message: message.into() };
+        Ok(self.as_gpu().ok_or_else(unsupported)?.runtime())
     }
 
     /// Gives pooled GPU memory back to the driver.

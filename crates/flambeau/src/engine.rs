@@ -191,8 +191,9 @@ impl Device {
         let buffers = self.backend().run(&run)?;
         plans.stats.runs += 1;
         plans.stats.kernels += plan.kernels.len() as u64;
-        plans.stats.flops += plan.cost.flops;
-        plans.stats.bytes += plan.cost.bytes;
+        let cost = plan.cost();
+        plans.stats.flops += cost.flops;
+        plans.stats.bytes += cost.bytes;
         for (node, first) in &snapshot.targets {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
                 || is_guarded(&snapshot, snapshot.graph.roots[*first]);

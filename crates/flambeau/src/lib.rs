@@ -44,7 +44,8 @@ pub mod train;
 
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
-    AdapterDescription, AdapterKind, GpuConfig, GpuStats, MemoryStats, PowerPreference, enumerate_adapters,
+    AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MemoryStats,
+    PowerPreference, enumerate_adapters,
 };
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};

@@ -1,6 +1,6 @@
 //! Products of square matrices.
 
-use super::median_seconds;
+use super::{Kind, median_seconds};
 use crate::output::Output;
 use flambeau::prelude::*;
 use serde_json::{Value, json};
@@ -8,18 +8,27 @@ use serde_json::{Value, json};
 /// Multiplications and additions to time at once: enough to hide the wait for the device.
 const WORK: f64 = 4e11;
 const WORK_ON_CPU: f64 = 4e9;
+const WORK_OF_SOFTWARE: f64 = 1e7;
 const RUNS: usize = 7;
 /// Rows of each product that are computed again in f64.
 const CHECKED_ROWS: usize = 4;
 
+const SIZES: [usize; 7] = [256, 512, 1000, 1023, 1024, 2048, 4096];
+
 #[derive(clap::Args)]
 pub struct Options {
     /// Sizes of the matrices.
-    #[arg(long, value_delimiter = ',', default_values_t = [256, 512, 1000, 1023, 1024, 2048, 4096])]
+    #[arg(long, value_delimiter = ',', default_values_t = SIZES)]
     sizes: Vec<usize>,
 }
 
-pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Vec<Value>> {
+impl Default for Options {
+    fn default() -> Self {
+        Options { sizes: SIZES.to_vec() }
+    }
+}
+
+pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Value> {
     output.say(format!("matrix products on {}", device.name()));
     output.say(format!("{:>6} {:>12} {:>12} {:>12}", "size", "time", "TFLOP/s", "error"));
     let mut results = Vec::new();
@@ -30,18 +39,22 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         let microseconds = seconds * 1e6;
         results.push(json!({ "size": size, "microseconds": microseconds, "tflops": rate, "error": error }));
     }
-    Ok(results)
+    Ok(Value::Array(results))
 }
 
 /// Seconds of one product, and the largest error of some of its rows.
-async fn measure(device: &Device, size: usize) -> Result<(f64, f64)> {
+pub async fn measure(device: &Device, size: usize) -> Result<(f64, f64)> {
     let generator = Generator::new(size as u64);
     // Variance 1/size: products of products stay in range.
     let random = || (Tensor::rand([size, size], &generator, device) * 2.0 - 1.0) * (3.0 / size as f64).sqrt();
     let (a, b) = (random(), random());
     eval(&[&a, &b])?;
     let error = check(&a, &b, size).await?;
-    let work = if device.is_cpu() { WORK_ON_CPU } else { WORK };
+    let work = match Kind::of(device) {
+        Kind::Gpu => WORK,
+        Kind::Cpu => WORK_ON_CPU,
+        Kind::Software => WORK_OF_SOFTWARE,
+    };
     let products = ((work / (2.0 * (size as f64).powi(3))).ceil() as usize).clamp(1, 500);
     let chain = || async {
         // Each product needs the one before: none can be left out or shared.

@@ -3,13 +3,16 @@
 
 mod counts;
 mod matmul;
+mod ops;
+mod overhead;
+mod trace;
 mod train;
 
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use counts::Counts;
 use flambeau::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -24,21 +27,42 @@ pub struct Options {
 enum What {
     /// Products of square matrices, in TFLOP/s.
     Matmul(matmul::Options),
+    /// Single ops, in GB/s or TFLOP/s, and as a share of what the device can do.
+    Ops(ops::Options),
     /// Training steps of four models.
     Train(train::Options),
+    /// Building, planning, submitting, reading.
+    Overhead,
+    /// All of these.
+    All,
 }
 
 pub async fn run(device: &Device, options: &Options, output: Output) -> Result<ExitCode> {
-    let results = match &options.what {
-        What::Matmul(options) => ("matmul", matmul::run(device, options, output).await?),
-        What::Train(options) => ("train", train::run(device, options, output).await?),
+    let mut object = json!({
+        "device": device.name(),
+        "kind": Kind::of(device).name(),
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    let name = match &options.what {
+        What::Matmul(_) => "matmul",
+        What::Ops(_) => "ops",
+        What::Train(_) => "train",
+        What::Overhead => "overhead",
+        What::All => "all",
     };
-    let (name, results) = results;
-    let kind = Kind::of(device).name();
-    let version = env!("CARGO_PKG_VERSION");
-    let head = json!({ "bench": name, "device": device.name(), "kind": kind, "version": version });
-    let mut object = head;
-    object["results"] = Value::Array(results);
+    object["bench"] = json!(name);
+    object["results"] = match &options.what {
+        What::Matmul(options) => matmul::run(device, options, output).await?,
+        What::Ops(options) => ops::run(device, options, output).await?,
+        What::Train(options) => train::run(device, options, output).await?,
+        What::Overhead => overhead::run(device, output).await?,
+        What::All => json!({
+            "overhead": overhead::run(device, output).await?,
+            "matmul": matmul::run(device, &matmul::Options::default(), output).await?,
+            "ops": ops::run(device, &ops::Options::default(), output).await?,
+            "train": train::run(device, &train::Options::default(), output).await?,
+        }),
+    };
     output.result(&object, &[]);
     Ok(ExitCode::SUCCESS)
 }

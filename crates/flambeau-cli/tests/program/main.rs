@@ -1,5 +1,6 @@
 //! The program itself, run as people run it: in folders of its own, killed, interrupted, given bad files.
 
+mod bench;
 mod errors;
 mod files;
 mod kills;

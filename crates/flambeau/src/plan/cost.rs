@@ -11,6 +11,8 @@ use std::ops::AddAssign;
 /// The cost of a kernel, or of all kernels of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
+    /// Coordinates that are run over: those of the results, times those that are reduced.
+    pub elements: u64,
     /// Multiplications and additions of products and convolutions; one for every other op and element.
     pub flops: u64,
     /// Bytes of the operands read and of the results written, each counted once.
@@ -19,6 +21,7 @@ pub(crate) struct Cost {
 
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Cost) {
+        self.elements += other.elements;
         self.flops += other.flops;
         self.bytes += other.bytes;
     }
@@ -45,20 +48,26 @@ pub(crate) fn bytes_of<'a>(
 }
 
 impl Cost {
-    /// The cost of one run of a plan made from a graph.
-    pub fn of_plan(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> Cost {
+    /// The cost of each kernel of a plan made from a graph.
+    pub fn of_kernels(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> Vec<Cost> {
         let bytes_of = bytes_of(plan, graph, element_bytes);
-        let mut total = Cost::default();
-        for kernel in &plan.kernels {
+        let cost = |kernel: &Kernel| {
             let operands = kernel.inputs().into_iter().chain(kernel.outputs());
-            total += Cost { flops: flops(kernel), bytes: operands.map(&bytes_of).sum() };
-        }
-        total
+            Cost { elements: elements(kernel), flops: flops(kernel), bytes: operands.map(&bytes_of).sum() }
+        };
+        plan.kernels.iter().map(cost).collect()
+    }
+}
+
+fn elements(kernel: &Kernel) -> u64 {
+    match kernel {
+        Kernel::Fused(fused) => fused.space.iter().product::<usize>() as u64,
+        Kernel::Structured(call) => call.outputs.first().map_or(0, |(_, meta)| meta.numel() as u64),
     }
 }
 
 /// The arithmetic of a kernel.
-pub(crate) fn flops(kernel: &Kernel) -> u64 {
+fn flops(kernel: &Kernel) -> u64 {
     match kernel {
         Kernel::Fused(fused) => fused_flops(fused),
         Kernel::Structured(call) => structured_flops(call),

@@ -16,7 +16,7 @@ pub(crate) mod schedule;
 
 use crate::dtype::DType;
 use crate::op::{Op, View};
-use cost::Cost;
+pub(crate) use cost::Cost;
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use kernel::{Kernel, Place, PlanBuffer};
@@ -32,8 +32,8 @@ pub(crate) struct Plan {
     pub slots: Vec<u64>,
     /// Where each of the graph's roots lies afterwards.
     pub roots: Vec<Place>,
-    /// What one run costs.
-    pub cost: Cost,
+    /// What a run of each kernel costs.
+    pub costs: Vec<Cost>,
 }
 
 /// How a plan is to be made for a device.
@@ -68,14 +68,21 @@ impl Plan {
             kernels: lowered.kernels,
             slots: Vec::new(),
             roots,
-            cost: Cost::default(),
+            costs: Vec::new(),
         };
         if options.pack_in_place {
             pack::pack_in_place(&mut plan, options.element_bytes);
         }
         plan.place_temporaries(options.element_bytes);
-        plan.cost = Cost::of_plan(&plan, &graph, options.element_bytes);
+        plan.costs = Cost::of_kernels(&plan, &graph, options.element_bytes);
         plan
+    }
+
+    /// What a run costs.
+    pub fn cost(&self) -> Cost {
+        let mut total = Cost::default();
+        self.costs.iter().for_each(|&cost| total += cost);
+        total
     }
 
     /// The buffer that this one is a part of, or itself.

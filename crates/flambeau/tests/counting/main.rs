@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod costs;
 mod data;
 mod deep_graph;
 mod engine;

@@ -3,11 +3,13 @@
 mod check;
 mod workload;
 
+use super::trace::{Timelines, most_expensive};
 use super::{Counts, Kind, flop_rate, median, time};
 use crate::output::{Output, megabytes, refused};
 use flambeau::TensorOptions;
 use flambeau::prelude::*;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Instant;
 use workload::{BATCHES, Training, Workload};
 
@@ -19,6 +21,9 @@ const FEWEST_STEPS: usize = 3;
 /// The fewest on a GPU, so that the wait at the end does not count.
 const FEWEST_STEPS_ON_GPU: usize = 100;
 const REPETITIONS: usize = 5;
+/// Steps after which the loss must be below the first.
+const FEWEST_STEPS_TO_FALL: usize = 100;
+const TRACED_STEPS: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -34,11 +39,26 @@ pub struct Options {
     /// Repetitions, of which the median is taken.
     #[arg(long, default_value_t = REPETITIONS)]
     repetitions: usize,
+    /// Writes a timeline of the kernels of some more steps, in Chrome's trace format (GPUs only).
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
-pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Vec<Value>> {
+impl Default for Options {
+    fn default() -> Self {
+        Options { models: Vec::new(), batch: Vec::new(), steps: None, repetitions: REPETITIONS, trace: None }
+    }
+}
+
+pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Value> {
     if options.steps == Some(0) || options.repetitions == 0 || options.batch.contains(&0) {
         return Err(refused("bench train", "--steps, --repetitions and --batch must be above 0"));
+    }
+    let mut timelines = Timelines::default();
+    if options.trace.is_some() {
+        // Fails before anything is measured where there are no timestamps.
+        device.start_trace()?;
+        device.take_trace().await?;
     }
     output.say(format!("training steps on {}", device.name()));
     let models = if options.models.is_empty() { &Workload::ALL[..] } else { &options.models };
@@ -46,10 +66,14 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
     for &workload in models {
         let batches = if options.batch.is_empty() { workload.default_batches() } else { &options.batch };
         for &batch in batches {
-            results.push(measure(workload, batch, device, options, output).await?);
+            results.push(measure(workload, batch, device, options, &mut timelines, output).await?);
         }
     }
-    Ok(results)
+    if let Some(path) = &options.trace {
+        timelines.write(path)?;
+        output.say(format!("timelines: {}", path.display()));
+    }
+    Ok(Value::Array(results))
 }
 
 /// Times one model at one batch.
@@ -58,6 +82,7 @@ async fn measure(
     batch: usize,
     device: &Device,
     options: &Options,
+    timelines: &mut Timelines,
     output: Output,
 ) -> Result<Value> {
     let checked = check::check(workload, batch, device).await?;
@@ -84,7 +109,9 @@ async fn measure(
     let spent = Counts::since(device, before, steps * options.repetitions);
     let first = first_losses[BATCHES - 1];
     let last = repetitions.last().map_or(first, |repetition| repetition.loss);
-    if !last.is_finite() || last >= first {
+    // A few steps over changing batches may leave a loss where it was; `check` has seen it fall on one batch.
+    let enough = steps * options.repetitions >= FEWEST_STEPS_TO_FALL;
+    if !last.is_finite() || (enough && last >= first) {
         let message = format!("{}: the loss went from {first} to {last}", workload.name());
         return Err(refused("bench train", message));
     }
@@ -106,7 +133,8 @@ async fn measure(
         time(fastest),
     ));
     output.say(format!("  {} of it until the step's calls return; {}", time(host), spent.line()));
-    let memory = peak.map_or_else(String::new, |peak| format!("; peak memory {}", megabytes(peak)));
+    let whose = if device.is_cpu() { " of the process so far" } else { "" };
+    let memory = peak.map_or_else(String::new, |peak| format!("; peak memory{whose} {}", megabytes(peak)));
     output.say(format!(
         "  {:.3} GFLOP and {:.1} MB moved a step: {}, {:.1} GB/s{memory}",
         spent.flops_per_run() / 1e9,
@@ -139,6 +167,13 @@ async fn measure(
     });
     if let (Value::Object(result), Value::Object(counted)) = (&mut result, spent.json()) {
         result.extend(counted);
+    }
+    if options.trace.is_some() {
+        device.start_trace()?;
+        repeat(&mut training, TRACED_STEPS, device).await?;
+        let kernels = device.take_trace().await?;
+        timelines.add(&format!("{name} b{batch}"), &kernels);
+        result["trace"] = most_expensive(&kernels, TRACED_STEPS, output);
     }
     Ok(result)
 }

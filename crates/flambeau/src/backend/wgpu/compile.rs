@@ -1,12 +1,12 @@
 //! Prepares a plan for the queue: a pipeline per kernel, its buffers, and one uniform block for all of them.
 
 use super::codegen;
-use super::runtime::{Binding, Pipeline, Runtime};
+use super::runtime::{Binding, KernelWork, Pipeline, Runtime};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::structured::{Bound, Param, Program};
-use crate::plan::Plan;
 use crate::plan::kernel::{Kernel, Place};
+use crate::plan::{Cost, Plan};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ pub(super) struct CompiledKernel {
     pub uniform: Range<u64>,
     pub groups: [u32; 3],
     pub label: String,
+    pub work: KernelWork,
 }
 
 /// A node whose kernel may report a fault.
@@ -56,11 +57,12 @@ impl CompiledPlan {
             scratch: Vec::new(),
             checks: Vec::new(),
         };
-        for kernel in &plan.kernels {
+        for (kernel, cost) in plan.kernels.iter().zip(&plan.costs) {
             if kernel.outputs().iter().all(|&place| is_empty(plan, place)) {
                 continue;
             }
             let name = kernel.describe().join("+");
+            let first = compiled.kernels.len();
             match kernel {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
@@ -98,6 +100,10 @@ impl CompiledPlan {
                     compiled.check_results(plan, runtime, &outputs, call.node, &name)?;
                 }
             }
+            if let Some(kernel) = compiled.kernels.get_mut(first) {
+                let Cost { elements, flops, bytes } = *cost;
+                kernel.work = KernelWork { elements, flops, bytes };
+            }
         }
         Ok(compiled)
     }
@@ -130,7 +136,8 @@ impl CompiledPlan {
             runtime.pipeline(label, &program.source, &program.entry, &bindings, program.trusted)?;
         let uniform = self.block(&program.params);
         let (label, groups) = (label.to_string(), program.groups);
-        self.kernels.push(CompiledKernel { pipeline, sources, uniform, groups, label });
+        let work = KernelWork::default();
+        self.kernels.push(CompiledKernel { pipeline, sources, uniform, groups, label, work });
         Ok(())
     }
 

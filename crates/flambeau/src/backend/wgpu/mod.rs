@@ -128,6 +128,7 @@ impl Gpu {
                 uniform: kernel.uniform.clone(),
                 groups: kernel.groups,
                 label: &kernel.label,
+                work: kernel.work,
             })
             .collect();
         for part in dispatches.chunks(MAX_DISPATCHES) {

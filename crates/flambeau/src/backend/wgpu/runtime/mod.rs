@@ -18,6 +18,7 @@ mod pool;
 mod queue;
 mod readback;
 mod stats;
+mod trace;
 mod wait;
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -28,6 +29,7 @@ pub(crate) use pipeline::{Binding, Pipeline};
 pub(crate) use pool::GpuBuffer;
 pub(crate) use queue::Dispatch;
 pub use stats::{GpuStats, MemoryStats};
+pub use trace::{KernelTiming, KernelWork};
 
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +51,7 @@ pub(crate) struct Runtime {
     pipelines: pipeline::PipelineCache,
     bind_groups: Mutex<bind_group::BindGroupCache>,
     submissions: Mutex<queue::Submissions>,
+    tracer: trace::Tracer,
 }
 
 impl Runtime {
@@ -118,6 +121,7 @@ impl Runtime {
             pipelines: Default::default(),
             bind_groups: Default::default(),
             submissions: Default::default(),
+            tracer: Default::default(),
         }))
     }
 

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Adopted,
 }
 
-const STORAGE_USAGES: wgpu::BufferUsages =
+pub(super) const STORAGE_USAGES: wgpu::BufferUsages =
     wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
 
 impl Kind {

@@ -1,6 +1,7 @@
 //! Work for the GPU: submissions of kernels, and writes from the host.
 
 use super::pool::Kind;
+use super::trace::KernelWork;
 use super::wait::Completion;
 use super::{GpuBuffer, Pipeline, Runtime, bind_group, lock};
 use crate::error::{Error, Result};
@@ -29,6 +30,8 @@ pub(crate) struct Dispatch<'a> {
     pub groups: [u32; 3],
     /// Its name in graphics debuggers and errors.
     pub label: &'a str,
+    /// What a trace says of it.
+    pub work: KernelWork,
 }
 
 #[derive(Default)]
@@ -54,7 +57,16 @@ impl Runtime {
             write_padded(&self.queue, block.raw(), 0, uniforms);
         }
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, uniform_block.as_ref(), dispatches);
+        match self.trace(dispatches) {
+            None => self.encode(&mut encoder, uniform_block.as_ref(), dispatches, None),
+            Some(traced) => {
+                for (number, dispatch) in dispatches.chunks(1).enumerate() {
+                    let timestamps = Some(traced.timestamps(number));
+                    self.encode(&mut encoder, uniform_block.as_ref(), dispatch, timestamps);
+                }
+                self.keep_trace(traced, &mut encoder);
+            }
+        }
         let commands = encoder.finish();
 
         let mut submissions = lock(&self.submissions);
@@ -138,7 +150,7 @@ impl Runtime {
     }
 
     fn check_dispatch(&self, dispatch: &Dispatch<'_>, uniform_bytes: u64) -> Result<()> {
-        let Dispatch { pipeline, buffers, uniform, groups, label } = dispatch;
+        let Dispatch { pipeline, buffers, uniform, groups, label, .. } = dispatch;
         let limit = self.limits.max_compute_workgroups_per_dimension;
         if let Some(excess) = groups.iter().find(|count| **count > limit) {
             return Err(Error::Limit {
@@ -179,8 +191,10 @@ impl Runtime {
         encoder: &mut wgpu::CommandEncoder,
         uniform_block: Option<&GpuBuffer>,
         dispatches: &[Dispatch<'_>],
+        timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
     ) {
-        let mut pass = encoder.begin_compute_pass(&Default::default());
+        let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes };
+        let mut pass = encoder.begin_compute_pass(&descriptor);
         let mut bind_groups = lock(&self.bind_groups);
         let mut created_groups = 0;
         let mut current_pipeline = None;

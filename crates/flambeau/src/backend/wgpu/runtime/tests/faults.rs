@@ -103,7 +103,8 @@ fn sizes_above_a_limit_name_the_limit() {
     let buffer = runtime.alloc(4).unwrap();
     let buffers = [&buffer, &buffer, &buffer];
     let submit = |groups, uniform, buffers: &[&Arc<GpuBuffer>]| {
-        runtime.submit(&[0; 8], &[Dispatch { pipeline: &pipeline, buffers, uniform, groups, label: "add" }])
+        let (label, work) = ("add", Default::default());
+        runtime.submit(&[0; 8], &[Dispatch { pipeline: &pipeline, buffers, uniform, groups, label, work }])
     };
     match submit([1, limits.max_compute_workgroups_per_dimension + 1, 1], 0..8, &buffers) {
         Err(Error::Limit { limit_name, .. }) => assert_eq!(limit_name, "maxComputeWorkgroupsPerDimension"),

@@ -47,7 +47,14 @@ fn run_add(runtime: &Arc<Runtime>, buffers: &[&Arc<GpuBuffer>; 3], scale: f32) -
     let pipeline = add(runtime, true);
     let count = buffers[2].bytes() as u32 / 4;
     let groups = [count.div_ceil(64), 1, 1];
-    let dispatch = Dispatch { pipeline: &pipeline, buffers, uniform: 0..8, groups, label: "add" };
+    let dispatch = Dispatch {
+        pipeline: &pipeline,
+        buffers,
+        uniform: 0..8,
+        groups,
+        label: "add",
+        work: Default::default(),
+    };
     runtime.submit(&sizes(count, scale), &[dispatch])
 }
 
@@ -149,6 +156,7 @@ fn many_dispatches_are_one_submission_and_see_each_other() {
                 uniform: start..start + 8,
                 groups: [1, 1, 1],
                 label: "add",
+                work: Default::default(),
             }
         })
         .collect();

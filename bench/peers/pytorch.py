@@ -1,0 +1,234 @@
+"""PyTorch doing the work of `flambeau bench`: f32 without TF32, pipelined, medians of five.
+
+Usage: pytorch.py cuda|cpu [full]
+
+Prints one JSON object: version, device, and the figures of each way to run (eager; on CUDA also as a graph).
+Without `full`, a CPU leaves out the two large models.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+KIND = sys.argv[1]
+FULL = KIND == "cuda" or "full" in sys.argv[2:]
+DEVICE = torch.device(KIND)
+CLASSES = 10
+SYMBOLS, TOKENS = 65, 256
+# The runs that are counted, and those before them.
+RUNS, WARM_UP = 5, 3
+# Seconds of a run, and the fewest repetitions in it.
+SECONDS = 1.0 if KIND == "cpu" else 0.3
+
+
+def wait():
+    if KIND == "cuda":
+        torch.cuda.synchronize()
+
+
+def seconds(work):
+    """The median of the seconds of `work`, repeated with one wait at the end."""
+    for _ in range(WARM_UP):
+        work()
+    wait()
+    start = time.perf_counter()
+    work()
+    wait()
+    once = time.perf_counter() - start
+    fewest = 100 if KIND == "cuda" and once < 1 else 3
+    repetitions = max(fewest, min(200, int(SECONDS / once)))
+    runs = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        for _ in range(repetitions):
+            work()
+        wait()
+        runs.append((time.perf_counter() - start) / repetitions)
+    return statistics.median(runs)
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(784, 128), nn.Linear(128, CLASSES)
+
+    def forward(self, x):
+        return self.fc2(F.relu(self.fc1(x)))
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 32, 3), nn.Conv2d(32, 64, 3)
+        self.fc1, self.fc2 = nn.Linear(1600, 128), nn.Linear(128, CLASSES)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc2(F.relu(self.fc1(x.flatten(1))))
+
+
+class Residual(nn.Module):
+    def __init__(self, before, after, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.bn1, self.bn2 = nn.BatchNorm2d(after), nn.BatchNorm2d(after)
+        self.downsample = None
+        if stride != 1:
+            conv = nn.Conv2d(before, after, 1, stride, bias=False)
+            self.downsample = nn.Sequential(conv, nn.BatchNorm2d(after))
+
+    def forward(self, x):
+        straight = x if self.downsample is None else self.downsample(x)
+        x = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(x)) + straight)
+
+
+class ResNet18(nn.Module):
+    """torchvision's resnet18 with a 3 × 3 stem and no pool, as for CIFAR."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU())
+        stages = [(64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)]
+        blocks = [block for a, b, s in stages for block in (Residual(a, b, s), Residual(b, b, 1))]
+        self.blocks, self.fc = nn.Sequential(*blocks), nn.Linear(512, CLASSES)
+
+    def forward(self, x):
+        return self.fc(self.blocks(self.stem(x)).mean((2, 3)))
+
+
+def attention(q, k, v):
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    count = q.shape[-2]
+    ahead = torch.ones(count, count, dtype=torch.bool, device=q.device).triu(1)
+    return scores.masked_fill(ahead, float("-inf")).softmax(-1) @ v
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.c_fc, self.c_out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, count, width = x.shape
+        parts = self.c_attn(self.ln_1(x)).split(width, 2)
+        q, k, v = (part.view(batch, count, self.heads, -1).transpose(1, 2) for part in parts)
+        x = x + self.c_proj(attention(q, k, v).transpose(1, 2).reshape(batch, count, width))
+        return x + self.c_out(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, width=384, heads=6, layers=6):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(SYMBOLS, width), nn.Embedding(TOKENS, width)
+        self.h = nn.Sequential(*[Block(width, heads) for _ in range(layers)])
+        self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, SYMBOLS, bias=False)
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return self.lm_head(self.ln_f(self.h(self.wte(tokens) + self.wpe(places)))).flatten(0, 1)
+
+
+def images(*shape):
+    return lambda batch: (
+        torch.rand(batch, *shape, device=DEVICE),
+        torch.randint(0, CLASSES, (batch,), device=DEVICE),
+    )
+
+
+def text(batch):
+    tokens = torch.randint(0, SYMBOLS, (batch, TOKENS), device=DEVICE)
+    return tokens, tokens.flatten()
+
+
+def training_step(model, data, batch, graph):
+    model = model().to(DEVICE)
+    x, y = data(batch)
+    if isinstance(model, ResNet18):
+        optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    else:
+        extra = {"capturable": True} if graph else {}
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3, foreach=True, **extra)
+
+    def step():
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=not graph)
+
+    if not graph:
+        return step
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    captured = torch.cuda.CUDAGraph()
+    optimizer.zero_grad(set_to_none=False)
+    with torch.cuda.graph(captured):
+        step()
+    return captured.replay
+
+
+def eager_ops():
+    """Figures of matmul in TFLOP/s and of ops in GB/s."""
+    figures = {}
+    sizes = (256, 512, 1000, 1023, 1024, 2048) + ((4096,) if KIND == "cuda" else ())
+    for size in sizes:
+        a, b = torch.rand(2, size, size, device=DEVICE)
+        figures[f"matmul {size}"] = 2 * size**3 / seconds(lambda: a @ b) / 1e12
+    count, side = (1 << 26, 8192) if KIND == "cuda" else (1 << 22, 1024)
+    x, y = torch.rand(2, count, device=DEVICE)
+    rows = torch.rand(side, side, device=DEVICE)
+    weight, bias = torch.rand(2, side, device=DEVICE)
+    figures["add"] = 12 * count / seconds(lambda: x + y) / 1e9
+    figures["sigmoid(relu(2x + y))"] = 12 * count / seconds(lambda: (x * 2 + y).relu().sigmoid()) / 1e9
+    figures["gelu"] = 8 * count / seconds(lambda: F.gelu(x)) / 1e9
+    figures["sum"] = 4 * count / seconds(lambda: x.sum()) / 1e9
+    figures["softmax"] = 8 * side**2 / seconds(lambda: rows.softmax(-1)) / 1e9
+    layer_norm = seconds(lambda: F.layer_norm(rows, (side,), weight, bias))
+    figures["layer norm"] = 8 * side**2 / layer_norm / 1e9
+    return figures
+
+
+def training(graph):
+    """Microseconds of training steps."""
+    steps = [("mlp", Mlp, images(784), b) for b in (32, 128)]
+    steps += [("cnn", Cnn, images(1, 28, 28), b) for b in (32, 128)]
+    if FULL:
+        steps += [("resnet18-cifar", ResNet18, images(3, 32, 32), 128), ("gpt-10m", Gpt, text, 16)]
+    figures = {}
+    for name, model, data, batch in steps:
+        figures[f"{name} b{batch}"] = 1e6 * seconds(training_step(model, data, batch, graph))
+    return figures
+
+
+def main():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.manual_seed(1)
+    if KIND == "cpu":
+        import os
+
+        torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+        device = f"CPU with {torch.get_num_threads()} threads"
+        columns = {"eager": {**eager_ops(), **training(graph=False)}}
+    else:
+        device = torch.cuda.get_device_name()
+        columns = {"eager": {**eager_ops(), **training(graph=False)}, "CUDA graph": training(graph=True)}
+    print(json.dumps({"version": torch.__version__, "device": device, "columns": columns}))
+
+
+main()

@@ -1,0 +1,220 @@
+//! Single ops: how close each comes to what the device can do, its ceilings being measured in the same run.
+
+mod cases;
+
+use super::{Kind, flop_rate, matmul, median, time};
+use crate::output::{Output, refused};
+use cases::{Case, Given, Least, Sample};
+use flambeau::TensorOptions;
+use flambeau::prelude::*;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Rows at the end of a result that are computed again in f64.
+const CHECKED_ROWS: usize = 2;
+/// The largest error, as a share of the largest value.
+const TOLERANCE: f64 = 1e-4;
+/// Different inputs, taken in turn.
+const INPUTS: usize = 2;
+const RUNS: usize = 5;
+/// Seconds of a run, and the most evaluations in it.
+const SECONDS: f64 = 0.1;
+const MOST_EVALUATIONS: usize = 100;
+
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Only the ops whose names contain one of these.
+    names: Vec<String>,
+}
+
+/// What the device can do at most, as measured here.
+struct Ceilings {
+    /// Bytes a second of a copy.
+    bytes: f64,
+    /// Operations a second of the best matrix product.
+    flops: f64,
+}
+
+pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Value> {
+    let kind = Kind::of(device);
+    let wanted = |case: &Case| {
+        options.names.is_empty() || options.names.iter().any(|name| case.name.contains(name.as_str()))
+    };
+    let cases: Vec<Case> = cases::all(kind).into_iter().filter(wanted).collect();
+    if cases.is_empty() {
+        let names: Vec<&str> = cases::all(kind).iter().map(|case| case.name).collect();
+        return Err(refused("bench ops", format!("there is no such op; there are {}", names.join(", "))));
+    }
+    output.say(format!("ops on {}", device.name()));
+    let ceilings = Ceilings::measure(device, kind).await?;
+    output.say(format!(
+        "ceilings: {:.1} GB/s (copy), {} (best product)",
+        ceilings.bytes / 1e9,
+        flop_rate(ceilings.flops)
+    ));
+    output.say(format!(
+        "{:<24} {:>26} {:>11} {:>17} {:>8} {:>9}",
+        "op", "first input", "time", "rate", "ceiling", "error"
+    ));
+    let ceiling = json!({
+        "op": "ceilings", "gigabytes_per_second": ceilings.bytes / 1e9, "flops_per_second": ceilings.flops,
+    });
+    let mut results = vec![ceiling];
+    for case in &cases {
+        results.push(measure(case, device, &ceilings, output).await?);
+    }
+    Ok(Value::Array(results))
+}
+
+impl Ceilings {
+    async fn measure(device: &Device, kind: Kind) -> Result<Ceilings> {
+        let (count, sizes): (usize, &[usize]) = match kind {
+            Kind::Gpu => (1 << 26, &[2048, 4096]),
+            Kind::Software => (1 << 18, &[128]),
+            Kind::Cpu => (1 << 22, &[512, 1024]),
+        };
+        let copied = Case {
+            name: "copy",
+            inputs: vec![Given::Floats(vec![count])],
+            least: Least::Bytes(8.0 * count as f64),
+            sample: Sample::Whole,
+            body: |x| x[0].try_neg(),
+        };
+        let inputs = inputs(&copied, device)?;
+        let seconds = seconds(&copied, &inputs, device).await?;
+        let mut flops: f64 = 0.0;
+        for &size in sizes {
+            let (seconds, _) = matmul::measure(device, size).await?;
+            flops = flops.max(2.0 * (size as f64).powi(3) / seconds);
+        }
+        Ok(Ceilings { bytes: 8.0 * count as f64 / seconds, flops })
+    }
+}
+
+/// Checks and times one op.
+async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Output) -> Result<Value> {
+    let inputs = inputs(case, device)?;
+    let error = check(case, &inputs[0]).await?;
+    let seconds = seconds(case, &inputs, device).await?;
+    let (rate, share, text) = match case.least {
+        Least::Bytes(bytes) => {
+            let rate = bytes / seconds;
+            (rate, rate / ceilings.bytes, format!("{:.1} GB/s", rate / 1e9))
+        }
+        Least::Flops(flops) => {
+            let rate = flops / seconds;
+            (rate, rate / ceilings.flops, flop_rate(rate))
+        }
+    };
+    let shape = inputs[0][0].shape().dims().to_vec();
+    output.say(format!(
+        "{:<24} {:>26} {:>11} {text:>17} {:>6.1} % {error:>9.1e}",
+        case.name,
+        format!("{shape:?}"),
+        time(seconds),
+        100.0 * share
+    ));
+    let unit = if matches!(case.least, Least::Bytes(_)) { "bytes_per_second" } else { "flops_per_second" };
+    let mut result = json!({
+        "op": case.name,
+        "shape": shape,
+        "microseconds": seconds * 1e6,
+        "share_of_ceiling": share,
+        "error": error,
+    });
+    result[unit] = json!(rate);
+    Ok(result)
+}
+
+/// Different inputs of the same shapes, evaluated.
+fn inputs(case: &Case, device: &Device) -> Result<Vec<Vec<Tensor>>> {
+    let options = TensorOptions::from(device);
+    let generator = Generator::new(1);
+    let one = |given: &Given| match given {
+        Given::Floats(shape) => {
+            Tensor::try_rand(shape.clone(), &generator, &options)?.try_mul(2.0)?.try_sub(1.0)
+        }
+        Given::Indexes(shape, bound) => {
+            Tensor::try_randint(0, *bound as i64, shape.clone(), &generator, &options)
+        }
+    };
+    let mut sets = Vec::with_capacity(INPUTS);
+    for _ in 0..INPUTS {
+        let set: Vec<Tensor> = case.inputs.iter().map(one).collect::<Result<_>>()?;
+        for tensor in &set {
+            tensor.eval()?;
+        }
+        sets.push(set);
+    }
+    Ok(sets)
+}
+
+/// The largest error of the result, or of its last rows, against the same op in f64 on the CPU.
+async fn check(case: &Case, inputs: &[Tensor]) -> Result<f64> {
+    let mut result = (case.body)(inputs)?;
+    let mut exact = Vec::with_capacity(inputs.len());
+    let rows = |tensor: &Tensor| {
+        let count = tensor.shape()[0];
+        tensor.try_narrow(0, count - CHECKED_ROWS.min(count), CHECKED_ROWS.min(count))
+    };
+    for (number, input) in inputs.iter().enumerate() {
+        let part = match case.sample {
+            Sample::Rows(inputs) if number < inputs => rows(input)?,
+            _ => input.clone(),
+        };
+        let part = part.to(&Device::cpu()).await?;
+        exact.push(if part.dtype().is_float() { part.try_to_dtype(DType::F64)? } else { part });
+    }
+    if case.sample != Sample::Whole {
+        // All of it is computed, as when it is timed; its last rows are read.
+        result.eval()?;
+        result = rows(&result)?;
+    }
+    let (got, want) = (result.to_f64_vec().await?, (case.body)(&exact)?.to_f64_vec().await?);
+    let largest = want.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let differences = got.iter().zip(&want).map(|(got, want)| (got - want).abs());
+    let error = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next }) / largest;
+    if got.len() != want.len() || !(error <= TOLERANCE) {
+        return Err(refused(
+            "bench ops",
+            format!("{} is wrong by {error:e} of its largest value", case.name),
+        ));
+    }
+    Ok(error)
+}
+
+/// The median of the seconds of an evaluation, many of them being under way at once.
+async fn seconds(case: &Case, inputs: &[Vec<Tensor>], device: &Device) -> Result<f64> {
+    let evaluations = async |count: usize| -> Result<f64> {
+        let start = Instant::now();
+        let mut last = None;
+        for number in 0..count {
+            let result = (case.body)(&inputs[number % inputs.len()])?;
+            result.eval()?;
+            last = Some(result);
+            device.throttle().await?;
+        }
+        if let Some(last) = last {
+            wait(&last).await?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    };
+    // The first compiles; the second says how long one takes.
+    evaluations(INPUTS).await?;
+    let once = evaluations(1).await?;
+    let count = ((SECONDS / once) as usize).clamp(1, MOST_EVALUATIONS);
+    let mut runs = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        runs.push(evaluations(count).await? / count as f64);
+    }
+    Ok(median(runs))
+}
+
+/// Waits for a tensor that has been evaluated, by reading one element of it.
+async fn wait(tensor: &Tensor) -> Result<()> {
+    let mut element = tensor.detach();
+    for dim in 0..tensor.rank() {
+        element = element.try_narrow(dim as isize, 0, 1)?;
+    }
+    element.item().await.map(drop)
+}
