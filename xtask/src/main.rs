@@ -10,6 +10,7 @@ mod setup;
 mod shell;
 mod steps;
 mod wasm;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     }
     let done = match args[0] {
         "test" => select(steps::CHECKS, &args[1..]).and_then(|steps| run(&steps)),
+        "web" => select(steps::WEB, &args[1..]).and_then(|steps| run(&steps)),
         "setup" => select(steps::INSTALLS, &args[1..]).and_then(|steps| run(&steps)),
         other => Err(Failure::new(format!("there is no command `{other}`"), "Try `cargo xtask --help`.")),
     };
@@ -72,6 +74,8 @@ Usage: cargo xtask <COMMAND> [STEP...]
   test      Installs what is missing, saying what and why, and runs every check in order, up to the first
             that fails. With names of steps: only those.
 {}
+  web       Builds the browser package, packages/flambeau/dist.
+
   setup     Only installs what the checks need.
 {}
 Environment:

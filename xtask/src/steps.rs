@@ -9,6 +9,7 @@ use crate::runner::{Failure, Report, Step};
 use crate::setup;
 use crate::shell;
 use crate::wasm::Compiler;
+use crate::web;
 use crate::workspace::Workspace;
 
 /// `cargo xtask test`.
@@ -19,8 +20,13 @@ pub const CHECKS: &[Step] = &[
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
     Step { name: "wasm", about: "the library builds for the browser", run: wasm },
+    Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
     Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
 ];
+
+/// `cargo xtask web`.
+pub const WEB: &[Step] =
+    &[Step { name: "package", about: "packages/flambeau/dist, and what a page fetches", run: web::build }];
 
 /// `cargo xtask setup`.
 pub const INSTALLS: &[Step] = &[

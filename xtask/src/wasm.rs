@@ -3,7 +3,7 @@
 //! Debian's packages bring a compiler of their own and the standard library's source, which is then built along
 //! with the crate. Slower, but it needs nothing except a Debian mirror.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ const DEBIAN_PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "ll
 
 /// The linker in the last of these packages.
 const DEBIAN_LINKER: &str = "wasm-ld-22";
+
+/// Its own part of the target folder.
+const DEBIAN_FOLDER: &str = "debian-rustc";
 
 /// Long enough for the download (some 20 MB) on a slow line, short enough where the server is out of reach.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
@@ -74,6 +77,14 @@ impl Compiler {
         }
     }
 
+    /// Where it puts what it builds, by profile.
+    pub fn folder(self, workspace: &Workspace) -> PathBuf {
+        match self {
+            Self::Toolchain => workspace.target.join(TARGET),
+            Self::Debian => workspace.target.join(DEBIAN_FOLDER).join(TARGET),
+        }
+    }
+
     /// `cargo build` for WebAssembly with these further arguments. Whether it builds is the question, not how fast
     /// it runs: without the optimisation that the tests need, it takes less than half the time.
     pub fn build(self, workspace: &Workspace, args: &[&str]) -> Command {
@@ -125,6 +136,6 @@ fn debian_cargo(workspace: &Workspace) -> Command {
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN_LINKER)
         // Two compilers in one folder would throw each other's work away.
-        .env("CARGO_TARGET_DIR", workspace.target.join("debian-rustc"));
+        .env("CARGO_TARGET_DIR", workspace.target.join(DEBIAN_FOLDER));
     command
 }

@@ -25,6 +25,8 @@ extern crate self as flambeau;
 
 pub mod autograd;
 mod backend;
+#[doc(hidden)]
+pub mod bindings;
 pub mod data;
 mod device;
 mod dtype;

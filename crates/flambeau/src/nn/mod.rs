@@ -12,6 +12,7 @@ mod module;
 mod parameter;
 mod summary;
 pub mod utils;
+mod walks;
 
 pub use containers::{ModuleDict, ModuleList, Sequential};
 pub use flambeau_derive::Module;

@@ -4,13 +4,11 @@
 //! the parts. What a module computes is [`Forward`](super::Forward), or methods of its own.
 
 use super::summary::summary;
-use super::{Buffer, Mode, Parameter};
+use super::{Buffer, Mode, Parameter, walks};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::io::{Expected, LoadReport, Matching, StateDict, match_names};
-use crate::tensor::Tensor;
-use std::collections::HashSet;
+use crate::io::{LoadReport, Matching, StateDict};
 #[cfg(not(target_arch = "wasm32"))]
 use std::{collections::BTreeMap, path::Path};
 
@@ -77,31 +75,17 @@ pub trait Module: Send + Sync {
 
     /// Parameters with their names; one held in several places (tied) appears under each name.
     fn named_parameters(&self) -> Vec<(String, Parameter)> {
-        let mut found = Vec::new();
-        walk(self, &mut |path, part| {
-            if let Part::Parameter(parameter) = part {
-                found.push((path.to_owned(), parameter.clone()));
-            }
-        });
-        found
+        walks::named_parameters(&|visit| self.parts(visit))
     }
 
     /// The parameters, each once: what an optimizer takes.
     fn parameters(&self) -> Vec<Parameter> {
-        let mut seen = HashSet::new();
-        let named = self.named_parameters().into_iter();
-        named.map(|(_, parameter)| parameter).filter(|parameter| seen.insert(parameter.id())).collect()
+        walks::parameters(&|visit| self.parts(visit))
     }
 
     /// Buffers with their names.
     fn named_buffers(&self) -> Vec<(String, Buffer)> {
-        let mut found = Vec::new();
-        walk(self, &mut |path, part| {
-            if let Part::Buffer(buffer) = part {
-                found.push((path.to_owned(), buffer.clone()));
-            }
-        });
-        found
+        walks::named_buffers(&|visit| self.parts(visit))
     }
 
     /// The number of trained numbers, tied ones counted once.
@@ -111,13 +95,7 @@ pub trait Module: Send + Sync {
 
     /// The values of parameters and buffers under PyTorch's names.
     fn state_dict(&self) -> StateDict {
-        let mut state = StateDict::new();
-        walk(self, &mut |path, part| match part {
-            Part::Parameter(parameter) => state.insert(path, parameter.value()),
-            Part::Buffer(buffer) => state.insert(path, buffer.get()),
-            Part::Mode(_) | Part::Module(_) => {}
-        });
-        state
+        walks::state_dict(&|visit| self.parts(visit))
     }
 
     /// Takes up values under PyTorch's names. On error nothing has changed; the report says what was left out, where
@@ -132,35 +110,7 @@ pub trait Module: Send + Sync {
     /// # Ok::<(), Error>(())
     /// ```
     fn load_state_dict(&self, state: &StateDict, matching: Matching) -> Result<LoadReport> {
-        let mut slots = Vec::new();
-        walk(self, &mut |path, part| {
-            if matches!(part, Part::Parameter(_) | Part::Buffer(_)) {
-                slots.push((path.to_owned(), part));
-            }
-        });
-        let expected = slots.iter().filter_map(|(path, part)| match part {
-            Part::Parameter(slot) => Some(Expected::new(path, slot.shape(), slot.dtype())),
-            Part::Buffer(slot) => Some(Expected::new(path, slot.shape(), slot.dtype())),
-            Part::Mode(_) | Part::Module(_) => None,
-        });
-        let report = match_names(&expected.collect::<Vec<_>>(), state, matching)?;
-        let found = slots.iter().filter_map(|(path, part)| Some((part, state.get(path)?)));
-        let converted = found.map(|(part, value)| match part {
-            Part::Parameter(slot) => Ok((part, value.try_to_dtype(slot.dtype())?)),
-            Part::Buffer(slot) => Ok((part, value.try_to_dtype(slot.dtype())?)),
-            Part::Mode(_) | Part::Module(_) => Ok((part, value.clone())),
-        });
-        let converted = converted.collect::<Result<Vec<_>>>()?;
-        let values: Vec<&Tensor> = converted.iter().map(|(_, value)| value).collect();
-        crate::eval(&values)?;
-        for (part, value) in &converted {
-            match part {
-                Part::Parameter(slot) => slot.try_set(value)?,
-                Part::Buffer(slot) => slot.try_set(value)?,
-                Part::Mode(_) | Part::Module(_) => {}
-            }
-        }
-        Ok(report)
+        walks::load_state_dict(&|visit| self.parts(visit), state, matching)
     }
 
     /// Writes the values to a safetensors file, which PyTorch loads, all at once: a file that was there stays whole
@@ -195,21 +145,17 @@ pub trait Module: Send + Sync {
 
     /// Gives every parameter and buffer its name in this module, so that errors can use it.
     fn set_names(&self) {
-        walk(self, &mut |path, part| match part {
-            Part::Parameter(parameter) => parameter.set_name(path),
-            Part::Buffer(buffer) => buffer.set_name(path),
-            Part::Mode(_) | Part::Module(_) => {}
-        });
+        walks::set_names(&|visit| self.parts(visit));
     }
 
     /// Switches every part to training: dropout drops, batch norm uses and tracks the batch's statistics.
     fn train(&self) {
-        set_training(self, true);
+        walks::set_training(&|visit| self.parts(visit), true);
     }
 
     /// Switches every part to evaluation.
     fn eval(&self) {
-        set_training(self, false);
+        walks::set_training(&|visit| self.parts(visit), false);
     }
 
     /// Forgets all gradients.
@@ -230,7 +176,7 @@ pub trait Module: Send + Sync {
     /// assert_eq!(net.summary(), "Sequential(\n  (0): Closure()\n)\n0 parameters");
     /// ```
     fn summary(&self) -> String {
-        summary(self)
+        summary(self.type_name(), self.describe(), &|visit| self.parts(visit))
     }
 
     /// Moves parameters and buffers to another device, for everyone who shares them. Gradients are forgotten; make
@@ -259,38 +205,6 @@ pub trait Module: Send + Sync {
             Ok(())
         }
     }
-}
-
-/// Calls `visit` with every parameter, buffer and mode inside, and its path.
-fn walk<'a>(module: &'a (impl Module + ?Sized), visit: &mut dyn FnMut(&str, Part<'a>)) {
-    walk_from(module, &mut String::new(), visit);
-}
-
-fn walk_from<'a>(
-    module: &'a (impl Module + ?Sized),
-    path: &mut String,
-    visit: &mut dyn FnMut(&str, Part<'a>),
-) {
-    module.parts(&mut |name, part| {
-        let length = path.len();
-        if !path.is_empty() && !name.is_empty() {
-            path.push('.');
-        }
-        path.push_str(name);
-        match part {
-            Part::Module(inner) => walk_from(inner, path, visit),
-            leaf => visit(path, leaf),
-        }
-        path.truncate(length);
-    });
-}
-
-fn set_training(module: &(impl Module + ?Sized), training: bool) {
-    walk(module, &mut |_, part| {
-        if let Part::Mode(mode) = part {
-            mode.set_training(training);
-        }
-    });
 }
 
 /// Parts that are not modules themselves.

@@ -1,26 +1,28 @@
 //! A module as text, in the form Python's `print(model)` has.
 
-use super::{Module, Part};
+use super::walks::{Parts, parameters};
+use super::{Parameter, Part};
 use std::fmt::Write;
 
-pub(super) fn summary(module: &(impl Module + ?Sized)) -> String {
+/// The text of a module with this name, these settings and these parts.
+pub(super) fn summary(name: Option<&str>, settings: String, parts: Parts) -> String {
     let mut text = String::new();
-    write_module(module, 0, &mut text);
-    let count = module.parameter_count();
+    write_module(name, &settings, parts, 0, &mut text);
+    let count: usize = parameters(parts).iter().map(Parameter::numel).sum();
     let _ = write!(text, "\n{} parameters", grouped(count));
     text
 }
 
-fn write_module(module: &(impl Module + ?Sized), depth: usize, text: &mut String) {
-    let _ = write!(text, "{}({}", module.type_name().unwrap_or("Module"), module.describe());
+fn write_module(name: Option<&str>, settings: &str, parts: Parts, depth: usize, text: &mut String) {
+    let _ = write!(text, "{}({settings}", name.unwrap_or("Module"));
     let mut layers = 0;
-    module.parts(&mut |name, part| {
+    parts(&mut |name, part| {
         if let Part::Module(layer) = part
             && layer.type_name().is_some()
         {
             layers += 1;
             let _ = write!(text, "\n{:1$}({name}): ", "", 2 * (depth + 1));
-            write_module(layer, depth + 1, text);
+            write_module(layer.type_name(), &layer.describe(), &|visit| layer.parts(visit), depth + 1, text);
         }
     });
     if layers > 0 {

@@ -22,6 +22,7 @@ mod operators;
 mod pack;
 mod pad;
 mod pool;
+mod quiet;
 mod random;
 mod ranges;
 pub(crate) mod read;
@@ -47,6 +48,7 @@ pub use pool::{
     AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, MaxPool1dOptions, MaxPool2dOptions,
     MaxPool3dOptions, MaxPoolOptions,
 };
+pub use quiet::QuietTensor;
 pub(crate) use read::widen;
 pub use read::{read_later, read_many};
 pub use sizes::{Size, Sizes};

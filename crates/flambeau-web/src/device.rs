@@ -1,0 +1,137 @@
+//! The device that new tensors live on, and what it says about itself.
+
+use crate::handles::{self, argument};
+use crate::slab::Slab;
+use flambeau::{Device, GpuConfig, PowerPreference};
+use serde_json::json;
+use std::cell::RefCell;
+use wasm_bindgen::prelude::*;
+
+thread_local! {
+    static DEVICES: Slab<Device> = const { Slab::new("device") };
+    static CURRENT: RefCell<Option<Device>> = const { RefCell::new(None) };
+}
+
+/// The device of new tensors.
+pub fn current() -> flambeau::Result<Device> {
+    CURRENT
+        .with_borrow(Option::clone)
+        .ok_or_else(|| argument("flambeau", "no device has been chosen yet; await init() first"))
+}
+
+/// The device with this number.
+pub fn device(number: u32) -> flambeau::Result<Device> {
+    DEVICES.with(|devices| devices.get(number)).map(|device| (*device).clone())
+}
+
+/// Opens a device: `cpu`, or a GPU. Returns its number.
+#[wasm_bindgen]
+pub async fn device_open(cpu: bool, low_power: bool, allow_software: bool) -> Result<u32, JsError> {
+    let power_preference = if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
+    let device = match cpu {
+        true => Device::cpu(),
+        false => Device::gpu(&GpuConfig { power_preference, allow_software, ..GpuConfig::default() }).await?,
+    };
+    Ok(DEVICES.with(|devices| devices.add(device)))
+}
+
+/// Makes a device the one of new tensors.
+#[wasm_bindgen]
+pub fn device_use(number: u32) -> Result<(), JsError> {
+    CURRENT.set(Some(device(number)?));
+    Ok(())
+}
+
+/// What is known of a device, as JSON.
+#[wasm_bindgen]
+pub fn device_info(number: u32) -> Result<String, JsError> {
+    let device = device(number)?;
+    let adapter = device.adapter();
+    let text = |of: fn(&flambeau::AdapterDescription) -> &str| adapter.map(of).unwrap_or_default();
+    let limits = device.limits().map(|limits| {
+        json!({
+            "maxBufferSize": limits.max_buffer_size,
+            "maxStorageBufferBindingSize": limits.max_storage_buffer_binding_size,
+            "maxComputeWorkgroupStorageSize": limits.max_compute_workgroup_storage_size,
+            "maxComputeInvocationsPerWorkgroup": limits.max_compute_invocations_per_workgroup,
+        })
+    });
+    Ok(json!({
+        "type": if device.is_cpu() { "cpu" } else { "gpu" },
+        "name": device.name(),
+        "driver": text(|adapter| &adapter.driver),
+        "description": text(|adapter| &adapter.driver_info),
+        "software": adapter.is_some_and(|adapter| adapter.software),
+        "features": device.features(),
+        "limits": limits,
+    })
+    .to_string())
+}
+
+/// The ledger of a device's memory, with the handles that JavaScript holds, as JSON.
+#[wasm_bindgen]
+pub fn device_memory(number: u32) -> Result<String, JsError> {
+    let memory = device(number)?.memory();
+    let of = |number: fn(&flambeau::MemoryStats) -> u64| memory.as_ref().map(number).unwrap_or(0);
+    Ok(json!({
+        "inUse": of(|memory| memory.in_use),
+        "peak": of(|memory| memory.peak),
+        "pooled": of(|memory| memory.pooled),
+        "tensors": handles::live(),
+    })
+    .to_string())
+}
+
+/// What a device has done so far, as JSON.
+#[wasm_bindgen]
+pub fn device_stats(number: u32) -> Result<String, JsError> {
+    let device = device(number)?;
+    let plans = device.plan_stats();
+    let gpu = device.gpu_stats().unwrap_or_default();
+    Ok(json!({
+        "runs": plans.runs,
+        "planHits": plans.hits,
+        "planMisses": plans.misses,
+        "kernels": plans.kernels,
+        "submissions": gpu.submits,
+        "dispatches": gpu.dispatches,
+        "pipelines": gpu.pipelines_created,
+        "buffers": gpu.buffers_created,
+        "bytesUploaded": gpu.upload_bytes,
+        "readbacks": gpu.readbacks,
+    })
+    .to_string())
+}
+
+/// Returns when at most two evaluations are under way.
+#[wasm_bindgen]
+pub async fn device_throttle(number: u32) -> Result<(), JsError> {
+    let device = device(number)?;
+    Ok(device.throttle().await?)
+}
+
+/// The error that ended the device, if one has.
+#[wasm_bindgen]
+pub fn device_error(number: u32) -> Result<Option<String>, JsError> {
+    Ok(device(number)?.error().map(|error| error.to_string()))
+}
+
+/// Goes on after an index out of range.
+#[wasm_bindgen]
+pub fn device_clear_fault(number: u32) -> Result<(), JsError> {
+    Ok(device(number)?.clear_fault()?)
+}
+
+/// Gives pooled memory back to the driver.
+#[wasm_bindgen]
+pub fn device_trim(number: u32) -> Result<(), JsError> {
+    device(number)?.trim();
+    Ok(())
+}
+
+/// Ends the device, as if it had been lost.
+#[wasm_bindgen]
+pub fn device_destroy(number: u32) -> Result<(), JsError> {
+    device(number)?.destroy();
+    Ok(())
+}

@@ -1,0 +1,333 @@
+//! Layers for JavaScript: made by name from JSON settings, called with tensors.
+
+mod build;
+
+use crate::args::Args;
+use crate::handles::{self, argument};
+use crate::slab::Slab;
+use crate::tensor::hold_all;
+use flambeau::nn::{
+    AttentionMasks, AttentionWeights, Bilinear, Buffer, CosineSimilarity, EmbeddingBag, Forward, Gru, GruCell, Lstm,
+    LstmCell, Module, MultiheadAttention, PairwiseDistance, Parameter, Rnn, RnnCell, Transformer, TransformerDecoder,
+    TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer, TransformerMasks,
+};
+use flambeau::{Result as Fallible, Tensor};
+use wasm_bindgen::prelude::*;
+
+/// A layer, by how it is called.
+pub enum Layer {
+    /// One tensor in, one out.
+    Plain(Box<dyn Forward>),
+    Bilinear(Bilinear),
+    CosineSimilarity(CosineSimilarity),
+    PairwiseDistance(PairwiseDistance),
+    EmbeddingBag(EmbeddingBag),
+    Attention(MultiheadAttention),
+    Rnn(Rnn),
+    Gru(Gru),
+    Lstm(Lstm),
+    RnnCell(RnnCell),
+    GruCell(GruCell),
+    LstmCell(LstmCell),
+    EncoderLayer(TransformerEncoderLayer),
+    DecoderLayer(TransformerDecoderLayer),
+    Encoder(TransformerEncoder),
+    Decoder(TransformerDecoder),
+    Transformer(Transformer),
+}
+
+impl Layer {
+    fn module(&self) -> &dyn Module {
+        match self {
+            Layer::Plain(layer) => layer,
+            Layer::Bilinear(layer) => layer,
+            Layer::CosineSimilarity(layer) => layer,
+            Layer::PairwiseDistance(layer) => layer,
+            Layer::EmbeddingBag(layer) => layer,
+            Layer::Attention(layer) => layer,
+            Layer::Rnn(layer) => layer,
+            Layer::Gru(layer) => layer,
+            Layer::Lstm(layer) => layer,
+            Layer::RnnCell(layer) => layer,
+            Layer::GruCell(layer) => layer,
+            Layer::LstmCell(layer) => layer,
+            Layer::EncoderLayer(layer) => layer,
+            Layer::DecoderLayer(layer) => layer,
+            Layer::Encoder(layer) => layer,
+            Layer::Decoder(layer) => layer,
+            Layer::Transformer(layer) => layer,
+        }
+    }
+
+    /// The output for these arguments; which they are is the matching method of the package's class.
+    fn call(&self, args: &mut Args) -> Fallible<Vec<Tensor>> {
+        let pair = |first: Option<Tensor>, second: Option<Tensor>| first.zip(second);
+        Ok(match self {
+            Layer::Plain(layer) => vec![layer.try_forward(&args.take()?)?],
+            Layer::Bilinear(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
+            Layer::CosineSimilarity(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
+            Layer::PairwiseDistance(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
+            Layer::EmbeddingBag(layer) => {
+                let indices: Tensor = args.take()?;
+                let weights: Option<Tensor> = args.take()?;
+                let offsets: Vec<usize> = args.take()?;
+                match offsets.is_empty() && weights.is_none() {
+                    true => vec![layer.try_forward(&indices)?],
+                    false => vec![layer.try_forward_with_offsets(&indices, &offsets, weights.as_ref())?],
+                }
+            }
+            Layer::Attention(layer) => {
+                let (query, key, value): (Tensor, Tensor, Tensor) = (args.take()?, args.take()?, args.take()?);
+                let masks = masks(args)?;
+                match args.take::<bool>()? {
+                    true => {
+                        let form = AttentionWeights::Averaged;
+                        let (output, weights) =
+                            layer.try_forward_with_weights(&query, &key, &value, &masks, form)?;
+                        vec![output, weights]
+                    }
+                    false => vec![layer.try_forward(&query, &key, &value, &masks)?],
+                }
+            }
+            Layer::Rnn(layer) => {
+                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
+                layer.try_forward(&input, hidden.as_ref()).map(|(output, hidden)| vec![output, hidden])?
+            }
+            Layer::Gru(layer) => {
+                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
+                layer.try_forward(&input, hidden.as_ref()).map(|(output, hidden)| vec![output, hidden])?
+            }
+            Layer::Lstm(layer) => {
+                let input: Tensor = args.take()?;
+                let states = pair(args.take()?, args.take()?);
+                let (output, (hidden, cell)) = layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
+                vec![output, hidden, cell]
+            }
+            Layer::RnnCell(layer) => {
+                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
+                vec![layer.try_forward(&input, hidden.as_ref())?]
+            }
+            Layer::GruCell(layer) => {
+                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
+                vec![layer.try_forward(&input, hidden.as_ref())?]
+            }
+            Layer::LstmCell(layer) => {
+                let input: Tensor = args.take()?;
+                let states = pair(args.take()?, args.take()?);
+                let (hidden, cell) = layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
+                vec![hidden, cell]
+            }
+            Layer::EncoderLayer(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
+            Layer::Encoder(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
+            Layer::DecoderLayer(layer) => {
+                let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
+                vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?]
+            }
+            Layer::Decoder(layer) => {
+                let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
+                vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?]
+            }
+            Layer::Transformer(layer) => {
+                let (source, target): (Tensor, Tensor) = (args.take()?, args.take()?);
+                let masks = TransformerMasks { src: masks(args)?, tgt: masks(args)?, memory: masks(args)? };
+                vec![layer.try_forward(&source, &target, &masks)?]
+            }
+        })
+    }
+}
+
+fn masks(args: &mut Args) -> Fallible<AttentionMasks> {
+    Ok(AttentionMasks { attn_mask: args.take()?, key_padding_mask: args.take()?, causal: args.take()? })
+}
+
+/// A parameter or a buffer.
+pub enum Slot {
+    Parameter(Parameter),
+    Buffer(Buffer),
+}
+
+thread_local! {
+    static LAYERS: Slab<Layer> = const { Slab::new("layer") };
+    static SLOTS: Slab<Slot> = const { Slab::new("parameter") };
+}
+
+fn layer(number: u32) -> Fallible<std::rc::Rc<Layer>> {
+    LAYERS.with(|layers| layers.get(number))
+}
+
+fn slot(number: u32) -> Fallible<std::rc::Rc<Slot>> {
+    SLOTS.with(|slots| slots.get(number))
+}
+
+/// The parameter with this number.
+pub fn parameter(number: u32) -> Fallible<Parameter> {
+    match &*slot(number)? {
+        Slot::Parameter(parameter) => Ok(parameter.clone()),
+        Slot::Buffer(_) => Err(argument("parameter", "a buffer is not trained")),
+    }
+}
+
+/// Makes a layer.
+#[wasm_bindgen]
+pub fn layer_new(kind: &str, options: &str) -> Result<u32, JsError> {
+    let layer = build::layer(kind, options)?;
+    Ok(LAYERS.with(|layers| layers.add(layer)))
+}
+
+/// Calls layers of one input one after the other.
+#[wasm_bindgen]
+pub fn layer_chain(layers: &[u32], input: u32) -> Result<u32, JsError> {
+    let mut x = handles::operand(input)?;
+    for &number in layers {
+        x = match &*layer(number)? {
+            Layer::Plain(layer) => layer.try_forward(&x)?,
+            _ => return Err(JsError::new("sequential: a layer takes more than one input")),
+        };
+    }
+    Ok(handles::hold(x))
+}
+
+/// Calls a layer.
+#[wasm_bindgen]
+pub fn layer_call(number: u32, tensors: &[u32], numbers: &[f64]) -> Result<Vec<u32>, JsError> {
+    Ok(hold_all(layer(number)?.call(&mut Args::new(tensors, numbers))?))
+}
+
+/// The names of a layer's parameters (first) and buffers; the latter begin with a colon.
+#[wasm_bindgen]
+pub fn layer_slot_names(number: u32) -> Result<Vec<String>, JsError> {
+    let layer = layer(number)?;
+    let module = layer.module();
+    let parameters = module.named_parameters().into_iter().map(|(name, _)| name);
+    let buffers = module.named_buffers().into_iter().map(|(name, _)| format!(":{name}"));
+    Ok(parameters.chain(buffers).collect())
+}
+
+/// Their numbers, in the same order.
+#[wasm_bindgen]
+pub fn layer_slots(number: u32) -> Result<Vec<u32>, JsError> {
+    let layer = layer(number)?;
+    let module = layer.module();
+    let parameters = module.named_parameters().into_iter().map(|(_, parameter)| Slot::Parameter(parameter));
+    let buffers = module.named_buffers().into_iter().map(|(_, buffer)| Slot::Buffer(buffer));
+    Ok(SLOTS.with(|slots| parameters.chain(buffers).map(|slot| slots.add(slot)).collect()))
+}
+
+/// Switches between training and evaluation.
+#[wasm_bindgen]
+pub fn layer_train(number: u32, training: bool) -> Result<(), JsError> {
+    let layer = layer(number)?;
+    if training { layer.module().train() } else { layer.module().eval() }
+    Ok(())
+}
+
+/// The layer as PyTorch prints it.
+#[wasm_bindgen]
+pub fn layer_text(number: u32) -> Result<String, JsError> {
+    let summary = layer(number)?.module().summary();
+    let lines: Vec<&str> = summary.lines().collect();
+    // The last line counts the parameters.
+    Ok(lines[..lines.len().saturating_sub(1)].join("\n"))
+}
+
+/// Lets go of a layer.
+#[wasm_bindgen]
+pub fn layer_release(number: u32) {
+    LAYERS.with(|layers| layers.remove(number));
+}
+
+/// A parameter (or a buffer) with this value.
+#[wasm_bindgen]
+pub fn slot_new(value: u32, trained: bool) -> Result<u32, JsError> {
+    let value = handles::operand(value)?;
+    let slot = match trained {
+        true => Slot::Parameter(Parameter::try_new(&value)?),
+        false => Slot::Buffer(Buffer::new(&value)),
+    };
+    Ok(SLOTS.with(|slots| slots.add(slot)))
+}
+
+/// A number that no other slot has; the same slot has the same.
+#[wasm_bindgen]
+pub fn slot_key(number: u32) -> Result<f64, JsError> {
+    Ok(match &*slot(number)? {
+        Slot::Parameter(parameter) => parameter.id() as f64,
+        Slot::Buffer(buffer) => buffer.id() as f64,
+    })
+}
+
+/// The value now; `tracked` for use in a model.
+#[wasm_bindgen]
+pub fn slot_get(number: u32, tracked: bool) -> Result<u32, JsError> {
+    Ok(handles::hold(match &*slot(number)? {
+        Slot::Parameter(parameter) if tracked => parameter.get(),
+        Slot::Parameter(parameter) => parameter.value(),
+        Slot::Buffer(buffer) => buffer.get(),
+    }))
+}
+
+/// Puts in a new value.
+#[wasm_bindgen]
+pub fn slot_set(number: u32, value: u32) -> Result<(), JsError> {
+    let value = handles::operand(value)?;
+    Ok(match &*slot(number)? {
+        Slot::Parameter(parameter) => parameter.try_set(&value)?,
+        Slot::Buffer(buffer) => buffer.try_set(&value)?,
+    })
+}
+
+/// The gradient, or 0.
+#[wasm_bindgen]
+pub fn slot_grad(number: u32) -> Result<u32, JsError> {
+    Ok(parameter(number)?.grad().map_or(0, handles::hold))
+}
+
+/// Sets the gradient; 0 forgets it.
+#[wasm_bindgen]
+pub fn slot_set_grad(number: u32, grad: u32) -> Result<(), JsError> {
+    let grad = if grad == 0 { None } else { Some(handles::operand(grad)?) };
+    Ok(parameter(number)?.set_grad(grad.as_ref())?)
+}
+
+/// Is it trained at present?
+#[wasm_bindgen]
+pub fn slot_requires_grad(number: u32) -> Result<bool, JsError> {
+    Ok(parameter(number)?.requires_grad())
+}
+
+/// Freezes or thaws it.
+#[wasm_bindgen]
+pub fn slot_set_requires_grad(number: u32, requires_grad: bool) -> Result<(), JsError> {
+    parameter(number)?.set_requires_grad(requires_grad);
+    Ok(())
+}
+
+/// Gives it a name, which errors will use.
+#[wasm_bindgen]
+pub fn slot_set_name(number: u32, name: &str) -> Result<(), JsError> {
+    match &*slot(number)? {
+        Slot::Parameter(parameter) => parameter.set_name(name),
+        Slot::Buffer(buffer) => buffer.set_name(name),
+    }
+    Ok(())
+}
+
+/// Lets go of it.
+#[wasm_bindgen]
+pub fn slot_release(number: u32) {
+    SLOTS.with(|slots| slots.remove(number));
+}
+
+/// Scales gradients down to a norm; returns the norm before that.
+#[wasm_bindgen]
+pub fn clip_grad_norm(slots: &[u32], max_norm: f64, norm_type: f64) -> Result<u32, JsError> {
+    let parameters = slots.iter().map(|&number| parameter(number)).collect::<Fallible<Vec<_>>>()?;
+    Ok(handles::hold(flambeau::nn::utils::clip_grad_norm(&parameters, max_norm, norm_type)?))
+}
+
+/// Brings gradients into [−max, max].
+#[wasm_bindgen]
+pub fn clip_grad_value(slots: &[u32], max: f64) -> Result<(), JsError> {
+    let parameters = slots.iter().map(|&number| parameter(number)).collect::<Fallible<Vec<_>>>()?;
+    Ok(flambeau::nn::utils::clip_grad_value(&parameters, max)?)
+}

@@ -1,0 +1,48 @@
+//! Flambeau for JavaScript: what the npm package `flambeau` is built on.
+//!
+//! The package's TypeScript is what people read and call; here are only the calls below it. Tensors, layers,
+//! parameters and optimizers cross the boundary as numbers, ops as a number with their tensors and one list of
+//! numbers. Nothing here panics on bad input: every call returns the library's error, which becomes an exception.
+//!
+//! - `handles`: the tensors JavaScript holds, and what a training step does with them;
+//! - `args`, `methods`: how ops are called, and the table of methods, from which the TypeScript is generated;
+//! - `tensor`, `layers`, `optim`, `files`, `kernel`, `device`: the calls.
+
+mod args;
+mod device;
+mod files;
+mod handles;
+mod kernel;
+mod layers;
+mod methods;
+mod optim;
+mod options;
+#[cfg(feature = "selftest")]
+mod selftest;
+mod slab;
+mod tensor;
+#[cfg(test)]
+mod typescript;
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = console, js_name = error)]
+    fn console_error(message: &str);
+}
+
+/// Runs once, when the module is loaded: a panic tells where it was before WebAssembly traps.
+#[wasm_bindgen(start)]
+pub fn start() {
+    std::panic::set_hook(Box::new(|panic| console_error(&format!("flambeau: {panic}"))));
+}
+
+/// The bytes of the module's own memory.
+#[wasm_bindgen]
+pub fn memory_bytes() -> f64 {
+    #[cfg(target_arch = "wasm32")]
+    return (core::arch::wasm32::memory_size(0) * 65_536) as f64;
+    #[cfg(not(target_arch = "wasm32"))]
+    return 0.0;
+}

@@ -1,0 +1,20 @@
+// Makes dist/*.js and dist/*.d.ts of src; the WebAssembly is there already (`cargo xtask web`).
+import { execFileSync } from "node:child_process";
+import { copyFileSync } from "node:fs";
+import { build } from "esbuild";
+
+process.chdir(new URL("..", import.meta.url).pathname);
+execFileSync("node", ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json", "--emitDeclarationOnly"], { stdio: "inherit" });
+copyFileSync("src/wasm/flambeau.d.ts", "dist/wasm/flambeau.d.ts");
+await build({
+  entryPoints: { index: "src/index.ts", "worker/index": "src/worker/index.ts" },
+  outdir: "dist",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  target: "es2022",
+  minify: true,
+  sourcemap: true,
+  external: ["node:*"],
+  logLevel: "warning",
+});

@@ -1,0 +1,47 @@
+/**
+ * Flambeau: deep learning in the page, on WebGPU, with PyTorch's vocabulary.
+ *
+ * @packageDocumentation
+ */
+
+export { enableGrad, grad, isGradEnabled, noGrad } from "./autograd.js";
+export {
+  currentDevice,
+  Device,
+  deviceInfo,
+  init,
+  memory,
+  stats,
+  useDevice,
+  type DeviceInfo,
+  type InitOptions,
+  type Memory,
+  type Stats,
+} from "./device.js";
+export * as data from "./data.js";
+export { DataLoader } from "./data.js";
+export * as io from "./io.js";
+export { kernel, type KernelOptions } from "./kernel.js";
+export * as nn from "./nn/index.js";
+export * as optim from "./optim.js";
+export { Generator, manualSeed } from "./random.js";
+export { scope } from "./scope.js";
+export {
+  get_gpu_info,
+  init_gpu,
+  matmul_cpu,
+  matmul_gpu,
+  train_mnist,
+  type TrainMnistOptions,
+} from "./short.js";
+export * from "./tensor.js";
+export {
+  correct,
+  Trainer,
+  type EpochReport,
+  type Outcome,
+  type Progress,
+  type Summary,
+  type TrainerOptions,
+} from "./trainer.js";
+export type { Dims, DType, Nested, Sizes, TypedArray } from "./types.js";

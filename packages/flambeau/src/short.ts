@@ -1,0 +1,108 @@
+/** Short forms: MNIST in one call, and matrix products to compare the devices by. */
+
+import { correct, Trainer } from "./trainer.js";
+import { currentDevice, Device, init, useDevice, type DeviceInfo } from "./device.js";
+import { DataLoader, readIdx, toTensor } from "./data.js";
+import type { Source } from "./io.js";
+import * as nn from "./nn/index.js";
+import * as optim from "./optim.js";
+import { manualSeed } from "./random.js";
+import { tensor, type Tensor } from "./tensor.js";
+
+/** What `train_mnist` can be told. */
+export interface TrainMnistOptions {
+  epochs?: number;
+  batch_size?: number;
+  learning_rate?: number;
+  onProgress?: (progress: { step: number; steps: number; epoch: number; loss: number; accuracy: number }) => void;
+  /** The four idx files, plain or gzipped; by default they lie in the folder `mnist/` beside the page. */
+  data?: { trainImages: Source; trainLabels: Source; testImages: Source; testLabels: Source };
+  seed?: number;
+}
+
+/** Pictures of 28 × 28 in 0 … 1 as rows, and their labels. */
+async function pictures(images: Source, labels: Source): Promise<[Tensor, Tensor]> {
+  const [x, y] = await Promise.all([readIdx(images), readIdx(labels)]);
+  const rows = toTensor(x).reshape([x.shape[0] ?? 0, -1]).toDtype("f32").div(255).keep().eval();
+  return [rows, toTensor(y).toDtype("i32").keep().eval()];
+}
+
+/** Trains a perceptron (784, 128, 10) on MNIST with Adam; gives the share of the test pictures it reads rightly. */
+export async function train_mnist(options: TrainMnistOptions = {}): Promise<{ accuracy: number; loss: number; seconds: number }> {
+  const { epochs = 1, batch_size = 32, learning_rate = 1e-3, onProgress, seed = 1 } = options;
+  const folder = "mnist";
+  const {
+    trainImages = `${folder}/train-images-idx3-ubyte.gz`,
+    trainLabels = `${folder}/train-labels-idx1-ubyte.gz`,
+    testImages = `${folder}/t10k-images-idx3-ubyte.gz`,
+    testLabels = `${folder}/t10k-labels-idx1-ubyte.gz`,
+  } = options.data ?? {};
+  try {
+    currentDevice();
+  } catch {
+    await init();
+  }
+  manualSeed(seed);
+  const train = new DataLoader(await pictures(trainImages, trainLabels), { batchSize: batch_size, shuffle: seed });
+  const test = new DataLoader(await pictures(testImages, testLabels), { batchSize: 1000 });
+  const net = nn.mlp(784, 128, 10);
+  const trainer = new Trainer(net, optim.adam(net.parameters(), { lr: learning_rate }), {
+    epochs,
+    onProgress: ({ step, steps, epoch, metrics }) =>
+      onProgress?.({ step, steps, epoch, loss: metrics["loss"] ?? 0, accuracy: metrics["accuracy"] ?? 0 }),
+  });
+  const summary = await trainer.fit(
+    train,
+    (model, [x, y]) => {
+      if (x === undefined || y === undefined) throw new Error("flambeau: a batch is pictures and labels");
+      const logits = model.forward(x);
+      return { loss: logits.crossEntropy(y), count: x.shape[0] ?? 0, metrics: { accuracy: correct(logits, y) } };
+    },
+    test,
+  );
+  const last = summary.epochs.at(-1)?.test ?? {};
+  return { accuracy: last["test_accuracy"] ?? 0, loss: last["test_loss"] ?? 0, seconds: summary.seconds };
+}
+
+/** Opens the GPU, software adapters too; an error where there is none. */
+export async function init_gpu(): Promise<void> {
+  await init({ device: "software" });
+}
+
+/** What the device is. */
+export function get_gpu_info(): DeviceInfo {
+  return currentDevice().info;
+}
+
+async function product(device: Device, a: Float32Array, b: Float32Array, n: number): Promise<Float32Array> {
+  const before = currentDevice();
+  useDevice(device);
+  try {
+    const made = tensor(a, { shape: [n, n] }).matmul(tensor(b, { shape: [n, n] }));
+    return (await made.data()) as Float32Array;
+  } finally {
+    useDevice(before);
+  }
+}
+
+let cpu: Device | undefined;
+
+/** The product of two n × n matrices, on the CPU. */
+export async function matmul_cpu(a: Float32Array, b: Float32Array, n: number): Promise<Float32Array> {
+  if (cpu === undefined) {
+    let before: Device | undefined;
+    try {
+      before = currentDevice();
+    } catch {
+      before = undefined;
+    }
+    cpu = await init({ device: "cpu" });
+    if (before !== undefined) useDevice(before);
+  }
+  return product(cpu, a, b, n);
+}
+
+/** The product of two n × n matrices, on the device of new tensors. */
+export async function matmul_gpu(a: Float32Array, b: Float32Array, n: number): Promise<Float32Array> {
+  return product(currentDevice(), a, b, n);
+}

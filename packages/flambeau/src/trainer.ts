@@ -1,0 +1,255 @@
+/** The loop: epochs, metrics, clipping, schedules, evaluation, checkpoints. */
+
+import { noGrad } from "./autograd.js";
+import { currentDevice } from "./device.js";
+import type { DataLoader } from "./data.js";
+import { readCheckpoint, writeCheckpoint, type Source } from "./io.js";
+import { clipGradNorm } from "./nn/index.js";
+import type { Module } from "./nn/module.js";
+import type { Optimizer, Scheduler, SchedulerState } from "./optim.js";
+import { generatorCounter, setGeneratorCounter } from "./random.js";
+import { scope } from "./scope.js";
+import { evaluate, items, type Tensor } from "./tensor.js";
+
+/** What became of a batch: the mean loss, and sums of metrics over its items. */
+export interface Outcome {
+  loss: Tensor;
+  /** Items in the batch. */
+  count: number;
+  /** Sums over the items, such as the number of right answers: `accuracy` becomes their mean. */
+  metrics?: Record<string, Tensor>;
+}
+
+/** How training goes, every `logEvery` steps. */
+export interface Progress {
+  step: number;
+  steps: number;
+  epoch: number;
+  /** Means since the last report. */
+  metrics: Record<string, number>;
+  lr: number;
+  samplesPerSecond: number;
+}
+
+/** What an epoch came to. */
+export interface EpochReport {
+  epoch: number;
+  metrics: Record<string, number>;
+  /** Means over the test batches, under `test_` names. */
+  test: Record<string, number>;
+}
+
+/** What a run came to. */
+export interface Summary {
+  steps: number;
+  epochs: EpochReport[];
+  seconds: number;
+  stopped: "done" | "asked" | "early";
+}
+
+/** Settings of a run. */
+export interface TrainerOptions {
+  epochs?: number;
+  maxSteps?: number;
+  logEvery?: number;
+  clipGradNorm?: number;
+  /** Batches whose gradients are added up before a step. */
+  accumulation?: number;
+  scheduler?: Scheduler;
+  schedulePer?: "step" | "epoch";
+  /** Ends when a metric of the epochs has not improved for `patience` of them. */
+  earlyStopping?: { metric: string; patience: number; minDelta?: number; goal?: "min" | "max" };
+  /** Steps between checkpoints. */
+  checkpointEvery?: number;
+  onCheckpoint?: (bytes: Uint8Array, step: number) => void | Promise<void>;
+  onProgress?: (progress: Progress) => void | Promise<void>;
+  onEpoch?: (report: EpochReport) => void | Promise<void>;
+  /** Asked before each step; true ends the run. */
+  shouldStop?: () => boolean | Promise<boolean>;
+}
+
+/** What a checkpoint holds beside model and optimizer. */
+interface SavedRun {
+  step: number;
+  loader: ReturnType<DataLoader["state"]> | null;
+  scheduler: SchedulerState | null;
+  generator: number;
+}
+
+/** Right answers in a batch of logits (N, C) against class numbers (N). */
+export function correct(logits: Tensor, labels: Tensor): Tensor {
+  return logits.argmax(1).eq(labels).sum();
+}
+
+/** Sums of losses and metrics, which stay on the device until they are read. */
+class Sums {
+  #sums = new Map<string, Tensor>();
+  count = 0;
+
+  add({ loss, count, metrics = {} }: Outcome): void {
+    const parts = { loss: loss.detach().mul(count), ...metrics };
+    for (const [name, value] of Object.entries(parts)) {
+      const before = this.#sums.get(name);
+      const sum = value.toDtype("f32");
+      this.#sums.set(name, (before === undefined ? sum : before.add(sum)).keep());
+      before?.dispose();
+    }
+    this.count += count;
+  }
+
+  /** Computes the sums so far, so that nothing chains from batch to batch. */
+  settle(): void {
+    if (this.#sums.size > 0) evaluate([...this.#sums.values()]);
+  }
+
+  /** The means, and nothing is left. */
+  async take(): Promise<Record<string, number>> {
+    const [names, tensors, count] = [[...this.#sums.keys()], [...this.#sums.values()], this.count];
+    this.#sums = new Map();
+    this.count = 0;
+    const values = tensors.length === 0 ? [] : await items(tensors);
+    for (const tensor of tensors) tensor.dispose();
+    return Object.fromEntries(names.map((name, index) => [name, (values[index] ?? Number.NaN) / count]));
+  }
+}
+
+/** Trains a model. What a batch is and what its loss is, the function given to `fit` says. */
+export class Trainer<M extends Module> {
+  #step = 0;
+
+  constructor(
+    readonly model: M,
+    readonly optimizer: Optimizer,
+    readonly options: TrainerOptions = {},
+  ) {
+    model.setNames();
+  }
+
+  /** Steps so far. */
+  get step(): number {
+    return this.#step;
+  }
+
+  /** Trains until the last epoch or step, and evaluates after each epoch if there are batches for that. */
+  async fit(
+    batches: DataLoader,
+    outcome: (model: M, batch: Tensor[]) => Outcome,
+    test?: DataLoader,
+  ): Promise<Summary> {
+    const { epochs = 1, maxSteps = Number.POSITIVE_INFINITY, logEvery = 50, accumulation = 1 } = this.options;
+    const { scheduler, schedulePer = "step", checkpointEvery, onCheckpoint, shouldStop } = this.options;
+    const start = performance.now();
+    const steps = Math.min(maxSteps, epochs * batches.length);
+    const reports: EpochReport[] = [];
+    const [recent, whole] = [new Sums(), new Sums()];
+    let stopped: Summary["stopped"] = "done";
+    let [since, samples] = [start, 0];
+    const best = { value: Number.NaN, epoch: 0 };
+
+    this.model.train();
+    while (stopped === "done" && this.#step < steps && batches.epoch < epochs) {
+      for await (const batch of batches) {
+        if ((await shouldStop?.()) === true) stopped = "asked";
+        if (stopped !== "done" || this.#step >= steps) break;
+        samples += this.#train(batch, outcome, accumulation, [recent, whole]);
+        if (schedulePer === "step") scheduler?.step();
+        if (this.#step % logEvery === 0 || this.#step === steps) {
+          const metrics = await recent.take();
+          if (!Number.isFinite(metrics["loss"] ?? 0)) {
+            throw new Error(`flambeau: the loss is ${metrics["loss"]} near step ${this.#step}; try a smaller learning rate`);
+          }
+          const now = performance.now();
+          const samplesPerSecond = (1000 * samples) / Math.max(now - since, 1e-3);
+          [since, samples] = [now, 0];
+          const { epoch } = batches;
+          await this.options.onProgress?.({ step: this.#step, steps, epoch, metrics, lr: this.optimizer.lr, samplesPerSecond });
+        }
+        if (checkpointEvery !== undefined && this.#step % checkpointEvery === 0) {
+          await onCheckpoint?.(await this.checkpoint(batches), this.#step);
+        }
+      }
+      if (stopped !== "done") break;
+      const metrics = await whole.take();
+      const tested = test === undefined ? {} : await this.evaluate(test, outcome);
+      const report = { epoch: batches.epoch, metrics, test: tested };
+      reports.push(report);
+      if (schedulePer === "epoch") scheduler?.step(tested["test_loss"] ?? metrics["loss"]);
+      await this.options.onEpoch?.(report);
+      if (this.#isStuck(report, best)) stopped = "early";
+    }
+    return { steps: this.#step, epochs: reports, seconds: (performance.now() - start) / 1000, stopped };
+  }
+
+  #train(batch: Tensor[], outcome: (model: M, batch: Tensor[]) => Outcome, accumulation: number, sums: Sums[]): number {
+    return scope(() => {
+      const result = outcome(this.model, batch);
+      const loss = accumulation === 1 ? result.loss : result.loss.div(accumulation);
+      loss.backward();
+      for (const sum of sums) sum.add(result);
+      this.#step += 1;
+      if (this.#step % accumulation === 0) {
+        const { clipGradNorm: most } = this.options;
+        if (most !== undefined) clipGradNorm(this.model.parameters(), most);
+        this.optimizer.step();
+        this.optimizer.zeroGrad();
+      }
+      return result.count;
+    });
+  }
+
+  #isStuck({ metrics, test }: EpochReport, best: { value: number; epoch: number }): boolean {
+    const { earlyStopping } = this.options;
+    if (earlyStopping === undefined) return false;
+    const { metric, patience, minDelta = 0, goal = "min" } = earlyStopping;
+    const value = { ...metrics, ...test }[metric];
+    if (value === undefined) throw new Error(`flambeau: early stopping looks at ${metric}, which there is not`);
+    const gain = goal === "min" ? best.value - value : value - best.value;
+    if (Number.isNaN(best.value) || gain > minDelta) {
+      best.value = value;
+      best.epoch = 0;
+    } else {
+      best.epoch += 1;
+    }
+    return best.epoch >= patience;
+  }
+
+  /** Means over all batches, under `test_` names, in evaluation mode. */
+  async evaluate(batches: DataLoader, outcome: (model: M, batch: Tensor[]) => Outcome): Promise<Record<string, number>> {
+    this.model.eval();
+    const sums = new Sums();
+    try {
+      for await (const batch of batches) {
+        scope(() => noGrad(() => sums.add(outcome(this.model, batch))));
+        sums.settle();
+        await currentDevice().throttle();
+      }
+    } finally {
+      this.model.train();
+    }
+    const means = await sums.take();
+    return Object.fromEntries(Object.entries(means).map(([name, value]) => [`test_${name}`, value]));
+  }
+
+  /** Everything the run needs to go on later, as bytes. */
+  checkpoint(batches?: DataLoader): Promise<Uint8Array> {
+    const values: SavedRun = {
+      step: this.#step,
+      loader: batches?.state() ?? null,
+      scheduler: this.options.scheduler?.state() ?? null,
+      generator: generatorCounter(),
+    };
+    return writeCheckpoint(this.model, this.optimizer, { trainer: values });
+  }
+
+  /** Goes on from a checkpoint. */
+  async resume(source: Source, batches?: DataLoader): Promise<void> {
+    const { trainer } = (await readCheckpoint(source, this.model, this.optimizer)) as {
+      trainer?: SavedRun;
+    };
+    if (trainer === undefined) throw new Error("flambeau: the checkpoint is not a trainer's");
+    this.#step = trainer.step;
+    setGeneratorCounter(trainer.generator);
+    if (trainer.loader !== null) batches?.load(trainer.loader);
+    if (trainer.scheduler !== null) this.options.scheduler?.load(trainer.scheduler);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Training off the main thread: `TrainingWorker` for the page, `runTraining` for the worker.
+ *
+ * @packageDocumentation
+ */
+
+import type { DeviceInfo } from "../device.js";
+import type { EpochReport, Progress, Summary } from "../trainer.js";
+import type { Command, Report, StartOptions } from "./messages.js";
+
+export type { StartOptions } from "./messages.js";
+export { Checkpoints, openStore, type Store } from "./store.js";
+export { runTraining, type Define, type Training } from "./thread.js";
+
+/** What a page may want to know. */
+export interface Listeners {
+  onDevice?: (info: DeviceInfo) => void;
+  onProgress?: (progress: Progress) => void;
+  onEpoch?: (report: EpochReport) => void;
+  onPaused?: (step: number) => void;
+  onCheckpoint?: (step: number, bytes: number) => void;
+  /** The GPU was lost; training goes on from the last checkpoint, on the device that is told. */
+  onRecovered?: (event: { why: string; attempt: number; info: DeviceInfo; step: number }) => void;
+  /** The worker's WebAssembly broke; another worker goes on from the last checkpoint. */
+  onRestarted?: (why: string) => void;
+}
+
+/** Workers that may be started for one run. */
+const MOST_WORKERS = 4;
+
+/**
+ * A training run in a worker.
+ *
+ * ```ts
+ * const run = new TrainingWorker(
+ *   () => new Worker(new URL("./train.worker.js", import.meta.url), { type: "module" }),
+ *   { onProgress: ({ step, metrics }) => console.log(step, metrics.loss) },
+ * );
+ * const summary = await run.start({ epochs: 3, checkpointEvery: 200, name: "mine" });
+ * ```
+ */
+export class TrainingWorker {
+  #worker: Worker | undefined;
+  #started = 0;
+
+  constructor(
+    readonly open: () => Worker,
+    readonly listeners: Listeners = {},
+  ) {}
+
+  /** Trains to the end; an error if it cannot. */
+  start(options: StartOptions = {}): Promise<Summary> {
+    return new Promise((resolve, reject) => this.#begin(options, resolve, reject));
+  }
+
+  #begin(options: StartOptions, resolve: (summary: Summary) => void, reject: (error: Error) => void): void {
+    this.terminate();
+    this.#started += 1;
+    const worker = this.open();
+    this.#worker = worker;
+    worker.onerror = (event) => reject(new Error(`flambeau: the worker broke: ${event.message}`));
+    worker.onmessage = ({ data }: MessageEvent<Report>) => {
+      const { listeners } = this;
+      switch (data.type) {
+        case "ready":
+          this.#send({ type: "start", options });
+          return;
+        case "device":
+          listeners.onDevice?.(data.info);
+          return;
+        case "progress":
+          listeners.onProgress?.(data.progress);
+          return;
+        case "epoch":
+          listeners.onEpoch?.(data.report);
+          return;
+        case "paused":
+          listeners.onPaused?.(data.step);
+          return;
+        case "checkpoint":
+          listeners.onCheckpoint?.(data.step, data.bytes);
+          return;
+        case "recovered":
+          listeners.onRecovered?.(data);
+          return;
+        case "done":
+          resolve(data.summary);
+          return;
+        case "failed":
+          if (data.dead && this.#started < MOST_WORKERS) {
+            listeners.onRestarted?.(data.message);
+            this.#begin({ ...options, resume: true }, resolve, reject);
+          } else {
+            reject(new Error(data.message));
+          }
+      }
+    };
+  }
+
+  #send(command: Command): void {
+    this.#worker?.postMessage(command);
+  }
+
+  /** Holds before the next step. */
+  pause(): void {
+    this.#send({ type: "pause" });
+  }
+
+  /** Goes on. */
+  resume(): void {
+    this.#send({ type: "resume" });
+  }
+
+  /** Takes single steps while paused. */
+  step(count = 1): void {
+    this.#send({ type: "step", count });
+  }
+
+  /** Ends the run after the present step: `start` then gives its summary. */
+  stop(): void {
+    this.#send({ type: "stop" });
+  }
+
+  /** Changes the learning rate of the steps to come. */
+  setLearningRate(lr: number): void {
+    this.#send({ type: "setLearningRate", lr });
+  }
+
+  /** Saves a checkpoint before the next step. */
+  checkpoint(): void {
+    this.#send({ type: "checkpoint" });
+  }
+
+  /** Ends the GPU device as if it had been lost, to try what happens then. */
+  loseDevice(): void {
+    this.#send({ type: "loseDevice" });
+  }
+
+  /** Ends the worker at once. */
+  terminate(): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+}

@@ -1,0 +1,37 @@
+/** Every test, and how they are run in a page or in Node. */
+
+import { init, type Device } from "flambeau";
+import { tests, type Context } from "../harness.js";
+import "./tensor.js";
+import "./nn.js";
+import "./mnist.js";
+
+/** What the place says about itself. */
+export interface Place {
+  device: "cpu" | "software";
+  file: Context["file"];
+  tell: (line: string) => void;
+  gpu?: GPU;
+  wasm?: Uint8Array;
+  /** Only tests with this in their names. */
+  filter?: string;
+}
+
+/** Runs the tests; the names of those that failed. */
+export async function runAll({ device, file, tell, gpu, filter = "" }: Place): Promise<string[]> {
+  const opened: Device = await init({ device, ...(gpu === undefined ? {} : { gpu }) });
+  tell(`device: ${opened.info.name || "unnamed"} (${opened.info.type}; ${opened.info.reason})`);
+  const failed: string[] = [];
+  for (const { name, run } of tests.filter((test) => test.name.includes(filter))) {
+    const start = performance.now();
+    const notes: string[] = [];
+    try {
+      await run({ gpu: opened.info.type === "gpu", file, note: (text) => void notes.push(text) });
+      tell(`ok     ${name} (${Math.round(performance.now() - start)} ms)${notes.map((note) => `\n         ${note}`).join("")}`);
+    } catch (error) {
+      failed.push(name);
+      tell(`FAILED ${name}\n         ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    }
+  }
+  return failed;
+}

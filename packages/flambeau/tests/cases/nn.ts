@@ -1,0 +1,259 @@
+import { data, io, manualSeed, memory, nn, optim, ones, randn, stats, tensor, Tensor, zeros, DataLoader, Trainer, correct } from "flambeau";
+import { assert, equal, near, test, throws } from "../harness.js";
+
+test("a linear layer has PyTorch's names, and computes x Wᵀ + b", async () => {
+  const layer = nn.linear(3, 2);
+  equal(layer.namedParameters().map(([name]) => name), ["weight", "bias"]);
+  layer.parameter("weight").set(tensor([[1, 2, 3], [4, 5, 6]]));
+  layer.parameter("bias").set(tensor([10, 20]));
+  near(await layer.forward(tensor([[1, 1, 1]])).array(), [[16, 35]]);
+  equal(layer.summary(), "Linear(in_features=3, out_features=2, bias=True)");
+  await throws(() => layer.forward(zeros([1, 4])), "must end in 3 features");
+  await throws(() => nn.linear(-1, 2), "not negative");
+  await throws(() => nn.linear(2, 2, { bias: 3 as unknown as boolean }), "true or false");
+});
+
+class Residual extends nn.Module {
+  first = nn.linear(4, 4);
+  second = nn.sequential(nn.linear(4, 4), nn.relu());
+  scale = nn.parameter(ones([1]));
+
+  forward(x: Tensor): Tensor {
+    return x.add(this.second.forward(this.first.forward(x)).mul(this.scale.get()));
+  }
+}
+
+test("modules written as classes", async () => {
+  const net = new Residual();
+  equal(net.namedParameters().map(([name]) => name), [
+    "first.weight",
+    "first.bias",
+    "second.0.weight",
+    "second.0.bias",
+    "scale",
+  ]);
+  equal(net.parameterCount(), 41);
+  net.forward(ones([2, 4])).sum().backward();
+  assert(net.parameters().every((parameter) => parameter.grad !== undefined), "every parameter has a gradient");
+  const other = new Residual();
+  other.loadStateDict(net.stateDict());
+  near(await other.forward(ones([1, 4])).array(), await net.forward(ones([1, 4])).array());
+  await throws(() => other.loadStateDict({ nonsense: zeros([1]) }), "unexpected: nonsense");
+});
+
+test("every kind of layer can be made and called", async () => {
+  const picture = randn([2, 4, 8, 8]);
+  const plain: [nn.Layer, Tensor, number[]][] = [
+    [nn.conv2d(4, 6, 3, { padding: 1 }), picture, [2, 6, 8, 8]],
+    [nn.conv2d(4, 6, 3, { padding: "same" }), picture, [2, 6, 8, 8]],
+    [nn.conv1d(4, 6, 3), randn([2, 4, 8]), [2, 6, 6]],
+    [nn.convTranspose2d(4, 3, 2, { stride: 2 }), picture, [2, 3, 16, 16]],
+    [nn.maxPool2d(2), picture, [2, 4, 4, 4]],
+    [nn.avgPool2d(2, { stride: 1 }), picture, [2, 4, 7, 7]],
+    [nn.adaptiveAvgPool2d([1, 1]), picture, [2, 4, 1, 1]],
+    [nn.batchNorm2d(4), picture, [2, 4, 8, 8]],
+    [nn.instanceNorm2d(4), picture, [2, 4, 8, 8]],
+    [nn.groupNorm(2, 4), picture, [2, 4, 8, 8]],
+    [nn.layerNorm([8, 8]), picture, [2, 4, 8, 8]],
+    [nn.rmsNorm(8), picture, [2, 4, 8, 8]],
+    [nn.dropout(), picture, [2, 4, 8, 8]],
+    [nn.embedding(10, 5), tensor([[1, 2]], { dtype: "i32" }), [1, 2, 5]],
+    [nn.flatten(), picture, [2, 256]],
+    [nn.gelu(), picture, [2, 4, 8, 8]],
+    [nn.softmax(1), picture, [2, 4, 8, 8]],
+    [nn.prelu(), picture, [2, 4, 8, 8]],
+    [nn.zeroPad2d(1), picture, [2, 4, 10, 10]],
+    [nn.upsample({ factor: [2, 2], mode: "bilinear" }), picture, [2, 4, 16, 16]],
+    [nn.pixelShuffle(2), picture, [2, 1, 16, 16]],
+    [nn.cnn(), randn([2, 1, 28, 28]), [2, 10]],
+  ];
+  for (const [layer, input, shape] of plain) equal(layer.forward(input).shape, shape);
+  const [outputs, [hidden, cell]] = nn.lstm(3, 5, { batchFirst: true }).forward(randn([2, 4, 3]));
+  equal([outputs.shape, hidden.shape, cell.shape], [[2, 4, 5], [1, 2, 5], [1, 2, 5]]);
+  equal(nn.gru(3, 5).forward(randn([4, 2, 3]))[0].shape, [4, 2, 5]);
+  equal(nn.multiheadAttention(8, 2).forward(randn([5, 3, 8]), randn([5, 3, 8]), randn([5, 3, 8]), { causal: true }).shape, [5, 3, 8]);
+  equal(nn.transformerEncoder(8, 2, { layers: 2, feedForward: 16 }).forward(randn([5, 3, 8])).shape, [5, 3, 8]);
+  equal(nn.transformer(8, 2, { encoderLayers: 1, decoderLayers: 1, feedForward: 16 }).forward(randn([5, 3, 8]), randn([4, 3, 8])).shape, [4, 3, 8]);
+  equal(nn.bilinear(3, 4, 2).forward(randn([5, 3]), randn([5, 4])).shape, [5, 2]);
+  near(await nn.relu().forward(tensor([-1, 2])).array(), [0, 2]);
+});
+
+test("losses", async () => {
+  const [logits, labels] = [tensor([[2, 1], [0, 3]]), tensor([0, 1], { dtype: "i32" })];
+  near(await logits.crossEntropy(labels).item(), 0.18092465);
+  near(await logits.crossEntropy(labels, undefined, -100, "sum").item(), 0.3618493);
+  near(await tensor([1, 2]).mseLoss(tensor([0, 0])).item(), 2.5);
+  near(await tensor([1, 2]).huberLoss(tensor([0, 0])).item(), 1);
+  await throws(() => logits.crossEntropy(labels, undefined, -100, "middle" as "mean"), "none of mean, sum, none");
+});
+
+test("every optimizer lowers a loss, and its rate can be changed without a new plan", async () => {
+  const makers = [optim.sgd, optim.adam, optim.adamW, optim.adadelta, optim.adagrad, optim.adamax, optim.lion, optim.nadam, optim.radam, optim.rmsprop];
+  for (const make of makers) {
+    const w = nn.parameter(tensor([1, -2]));
+    const optimizer = make([w], { lr: 0.05 });
+    const losses: number[] = [];
+    let plans = 0;
+    for (let step = 0; step < 8; step += 1) {
+      const loss = w.get().square().sum();
+      loss.backward();
+      optimizer.step();
+      optimizer.zeroGrad();
+      losses.push(await loss.item());
+      optimizer.lr = 0.04;
+      if (step === 3) plans = stats().planMisses;
+    }
+    assert((losses.at(-1) ?? 0) < (losses[0] ?? 0), `${make.name}: ${losses.join(", ")}`);
+    equal(stats().planMisses, plans);
+  }
+  await throws(() => optim.adam([nn.parameter(zeros([1]))], { lr: -1 }), "must not be negative");
+  await throws(() => optim.sgd([nn.parameter(zeros([1]))], { betas: 1 } as object), "there is no option betas");
+});
+
+test("lbfgs finds the minimum of a parabola", async () => {
+  const w = nn.parameter(tensor([3, -1]));
+  const optimizer = optim.lbfgs([w], { lineSearch: "strong_wolfe" });
+  await optimizer.step(() => {
+    w.grad = undefined;
+    const loss = w.get().sub(tensor([1, 2])).square().sum();
+    loss.backward();
+    return loss;
+  });
+  near(await w.value().array(), [1, 2], 1e-4);
+});
+
+test("schedules", () => {
+  const optimizer = optim.sgd([nn.parameter(zeros([1]))], { lr: 1 });
+  const steps = optim.scheduler(optimizer, { kind: "step", size: 2, gamma: 0.5 });
+  const rates = Array.from({ length: 5 }, () => {
+    const { lr } = optimizer;
+    steps.step();
+    return lr;
+  });
+  near(rates, [1, 1, 0.5, 0.5, 0.25]);
+  const plateau = optim.reduceOnPlateau(optimizer, { patience: 0, factor: 0.1 });
+  optimizer.lr = 1;
+  plateau.step(1);
+  plateau.step(2);
+  near(optimizer.lr, 0.1);
+});
+
+test("weights go through safetensors, and a cut file is refused", async () => {
+  const net = nn.mlp(4, 3, 2);
+  const file = await io.writeSafetensors(net.stateDict(), { made: "here" });
+  const other = nn.mlp(4, 3, 2);
+  other.loadStateDict(await io.readSafetensors(new Blob([file as Uint8Array<ArrayBuffer>])));
+  near(await other.forward(ones([1, 4])).array(), await net.forward(ones([1, 4])).array());
+  await throws(() => io.readSafetensors(file.subarray(0, file.length - 5)), "safetensors");
+  await throws(() => io.readSafetensors(file, { sha256: "00" }), "SHA-256");
+  await throws(() => io.readSafetensors(file, { limit: 10 }), "limit");
+});
+
+/** A small regression, with a trainer. */
+function regression(seed: number, options: object = {}) {
+  manualSeed(seed);
+  const x = randn([64, 3]);
+  const y = x.matmul(tensor([[1], [-2], [0.5]])).add(3);
+  const loader = new DataLoader([x, y], { batchSize: 16, shuffle: seed });
+  const net = nn.sequential(nn.linear(3, 8), nn.tanh(), nn.linear(8, 1));
+  const trainer = new Trainer(net, optim.adam(net.parameters(), { lr: 0.02 }), { logEvery: 4, ...options });
+  const outcome = (model: typeof net, [x, y]: Tensor[]) => {
+    const loss = model.forward(x as Tensor).mseLoss(y as Tensor);
+    return { loss, count: (x as Tensor).shape[0] ?? 0 };
+  };
+  return { loader, net, trainer, outcome };
+}
+
+test("the trainer trains, reports, and goes on from a checkpoint as if it had never stopped", async () => {
+  const seen: number[] = [];
+  const whole = regression(7, { epochs: 6, onProgress: ({ metrics }: { metrics: Record<string, number> }) => void seen.push(metrics["loss"] ?? 0) });
+  const summary = await whole.trainer.fit(whole.loader, whole.outcome, whole.loader);
+  equal([summary.steps, summary.epochs.length, summary.stopped], [24, 6, "done"]);
+  assert((seen.at(-1) ?? 9) < (seen[0] ?? 0), `the loss falls: ${seen.join(", ")}`);
+  assert(Number.isFinite(summary.epochs[5]?.test["test_loss"] ?? Number.NaN), "there is a test loss");
+
+  const half = regression(7, { epochs: 3 });
+  await half.trainer.fit(half.loader, half.outcome, half.loader);
+  const saved = await half.trainer.checkpoint(half.loader);
+  const rest = regression(7, { epochs: 6 });
+  await rest.trainer.resume(saved, rest.loader);
+  await rest.trainer.fit(rest.loader, rest.outcome, rest.loader);
+  equal(rest.trainer.step, 24);
+  near(await rest.net.forward(ones([1, 3])).array(), await whole.net.forward(ones([1, 3])).array(), 1e-6);
+});
+
+test("a training step is one submission and no new plan, whatever the collector does", async ({ gpu }) => {
+  manualSeed(1);
+  const net = nn.mlp(20, 16, 4);
+  const optimizer = optim.adam(net.parameters());
+  const [x, y] = [randn([8, 20]).keep(), zeros([8], "i32").keep()];
+  let total = zeros([]);
+  const step = () => {
+    const logits = net.forward(x);
+    const hidden = logits.relu();
+    hidden.mul(2);
+    const loss = logits.crossEntropy(y);
+    total = total.add(loss.detach());
+    loss.backward();
+    optimizer.step();
+    optimizer.zeroGrad();
+    return loss;
+  };
+  for (let index = 0; index < 5; index += 1) step();
+  const before = stats();
+  for (let index = 0; index < 20; index += 1) step();
+  const after = stats();
+  equal([after.runs - before.runs, after.planMisses - before.planMisses], [20, 0]);
+  if (gpu) equal(after.submissions - before.submissions, 20);
+  assert(Number.isFinite(await total.item()), "the sum of all losses is a number");
+});
+
+test("an intermediate ends two steps later, and says so; one that is used again stays", async () => {
+  const w = nn.parameter(ones([3]));
+  const optimizer = optim.sgd([w], { lr: 0.1 });
+  const mask = tensor([1, 0, 1]).mul(2).add(1);
+  const kept: Tensor[] = [];
+  for (let index = 0; index < 4; index += 1) {
+    const hidden = w.get().mul(mask);
+    kept.push(hidden);
+    hidden.sum().backward();
+    optimizer.step();
+    optimizer.zeroGrad();
+  }
+  await throws(() => (kept[0] as Tensor).array(), "ended with it");
+  near(await mask.array(), [3, 1, 3]);
+});
+
+test("memory stays flat over thousands of steps", async ({ gpu, note }) => {
+  manualSeed(2);
+  const net = nn.sequential(nn.linear(8, 16), nn.relu(), nn.linear(16, 3));
+  const optimizer = optim.adam(net.parameters());
+  const loader = new DataLoader([randn([4000, 8]), zeros([4000], "i32")], { batchSize: 2, shuffle: 1 });
+  const trainer = new Trainer(net, optimizer, { epochs: 3, logEvery: 500 });
+  const outcome = (model: typeof net, [x, y]: Tensor[]) => {
+    const logits = model.forward(x as Tensor);
+    return { loss: logits.crossEntropy(y as Tensor), count: 2, metrics: { accuracy: correct(logits, y as Tensor) } };
+  };
+  const seen: { inUse: number; tensors: number; wasm: number }[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    const run = new Trainer(net, optimizer, { ...trainer.options, epochs: loader.epoch + 1 });
+    await run.fit(loader, outcome);
+    seen.push(memory());
+  }
+  const [first, last] = seen;
+  assert(first !== undefined && last !== undefined, "two rounds");
+  note(`after 2,000 and 4,000 steps: ${JSON.stringify(seen)}`);
+  assert(last.tensors - first.tensors <= 2, `handles: ${first.tensors} and ${last.tensors}`);
+  assert(last.wasm === first.wasm, `the module's memory: ${first.wasm} and ${last.wasm}`);
+  if (gpu) assert(last.inUse <= first.inUse * 1.01, `GPU memory: ${first.inUse} and ${last.inUse}`);
+});
+
+test("idx and csv", async ({ file }) => {
+  const labels = await data.readIdx(await file("data/mnist/t10k-labels-idx1-ubyte.gz"));
+  equal([labels.shape, labels.dtype], [[10000], "u8"]);
+  const table = await data.readCsv(new TextEncoder().encode("a,b,kind\n1,2,x\n3,4,y\n5,6,x\n"));
+  equal([table.names, table.length], [["a", "b", "kind"], 3]);
+  equal(Array.from(table.numbers("a", "b").data as Float32Array), [1, 2, 3, 4, 5, 6]);
+  const kinds = table.classes("kind");
+  equal([Array.from(kinds.labels.data as Int32Array), kinds.names], [[0, 1, 0], ["x", "y"]]);
+});

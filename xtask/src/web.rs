@@ -1,0 +1,169 @@
+//! The browser package: `cargo xtask web` builds it, `cargo xtask test web` tests it in real browsers and in Node.
+//!
+//! The library is compiled to WebAssembly, `tools/bindgen` writes the JavaScript around it, npm's binaryen makes it
+//! smaller, and TypeScript and esbuild make `packages/flambeau/dist` of it. Which files the tests need, and how the
+//! browsers are started, the package's own scripts know.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use crate::runner::{Failure, Report};
+use crate::setup::apt_install;
+use crate::shell;
+use crate::wasm::Compiler;
+use crate::workspace::Workspace;
+
+/// Node and its package manager.
+const NODE_PACKAGES: &[&str] = &["nodejs", "npm"];
+
+/// The oldest Node that the package's scripts run on.
+const NODE_VERSION: u32 = 20;
+
+/// The browsers that the tests run in.
+const BROWSERS: [(&str, &str); 2] = [("/usr/bin/chromium", "chromium"), ("/usr/bin/firefox-esr", "firefox-esr")];
+
+/// What the compiler's target features are called by wasm-opt.
+const FEATURES: [&str; 8] = [
+    "--enable-simd",
+    "--enable-bulk-memory",
+    "--enable-bulk-memory-opt",
+    "--enable-nontrapping-float-to-int",
+    "--enable-sign-ext",
+    "--enable-mutable-globals",
+    "--enable-reference-types",
+    "--enable-multivalue",
+];
+
+/// Which form of the module is built.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// What is published.
+    Package,
+    /// With the library's own test suite in it.
+    Test,
+}
+
+/// `cargo xtask web`: makes `packages/flambeau/dist`, and says how much a page has to fetch.
+pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
+    let package = package(workspace);
+    install(workspace, &package)?;
+    let module = compile(workspace, Form::Package)?;
+    let generated = package.join("src/wasm");
+    bindgen(workspace, &module, &generated)?;
+    let dist = package.join("dist");
+    clean(&dist)?;
+    shrink(&package, &generated.join("flambeau_bg.wasm"), &dist.join("wasm/flambeau_bg.wasm"))?;
+    script(&package, &["scripts/build.mjs"])?;
+    script(&package, &["scripts/size.mjs"])?;
+    let size = shell::output(node().current_dir(&package).args(["scripts/size.mjs", "--short"]));
+    Ok(Report::note(size.unwrap_or_default()))
+}
+
+/// The package's tests: types, and everything else in Chromium, Firefox and Node.
+pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
+    let built = build(workspace)?;
+    let missing: Vec<&str> =
+        BROWSERS.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package).collect();
+    if !missing.is_empty() {
+        apt_install("the package is tested in real browsers", &missing)?;
+    }
+    let package = package(workspace);
+    let module = compile(workspace, Form::Test)?;
+    bindgen(workspace, &module, &package.join("tests/wasm"))?;
+    script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
+    let mut run = node();
+    run.current_dir(&package).arg("tests/run.mjs");
+    shell::run(&mut run, "One place and one test alone: `node tests/run.mjs chromium <part of its name>`.")?;
+    Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
+}
+
+fn package(workspace: &Workspace) -> PathBuf {
+    workspace.root.join("packages/flambeau")
+}
+
+fn node() -> Command {
+    Command::new("node")
+}
+
+/// Runs one of the package's scripts.
+fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
+    shell::run(node().current_dir(package).args(args), "Mend what is reported above, then `cargo xtask web`.")
+}
+
+/// Node, and what the lock file names.
+fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
+    let version = shell::output(node().arg("--version"));
+    let major = version.as_deref().and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
+    match major {
+        Some(major) if major >= NODE_VERSION => {}
+        Some(old) => {
+            return Err(Failure::new(
+                format!("Node {old} is too old for the browser package"),
+                format!("Install Node {NODE_VERSION} or later, and start again."),
+            ));
+        }
+        None => apt_install("the browser package is built with npm's tools", NODE_PACKAGES)?,
+    }
+    let (lock, done) = (package.join("package-lock.json"), package.join("node_modules/.installed"));
+    let wanted = read(&lock)?;
+    if fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    println!("Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.", package.display());
+    let mut ci = workspace.bare("npm");
+    // Scripts of packages are not run: what is needed comes with the packages themselves.
+    ci.current_dir(package).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+    shell::run(&mut ci, "Read npm's error above, repair, and start again.")?;
+    write(&done, &wanted)
+}
+
+/// Builds the module; returns where it is.
+fn compile(workspace: &Workspace, form: Form) -> Result<PathBuf, Failure> {
+    let compiler = Compiler::find(workspace)?;
+    let mut args = vec!["--package", "flambeau-web", "--profile", "web"];
+    if form == Form::Test {
+        args.extend(["--features", "selftest"]);
+    }
+    let next = "Mend what the compiler reports above, then `cargo xtask web`.";
+    shell::run(&mut compiler.build(workspace, &args), next)?;
+    Ok(compiler.folder(workspace).join("web/flambeau_web.wasm"))
+}
+
+fn bindgen(workspace: &Workspace, module: &Path, folder: &Path) -> Result<(), Failure> {
+    let mut run = workspace.cargo(&["run", "--quiet", "--package", "bindgen", "--"]);
+    shell::run(run.arg(module).arg(folder), "Mend what is reported above, then `cargo xtask web`.")
+}
+
+fn shrink(package: &Path, from: &Path, to: &Path) -> Result<(), Failure> {
+    make_folder(to.parent().unwrap_or(package))?;
+    let mut optimise = node();
+    optimise.arg(package.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz").args(FEATURES);
+    shell::run(optimise.arg(from).arg("-o").arg(to), "Read wasm-opt's error above.")
+}
+
+fn clean(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    }
+    make_folder(folder)
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| {
+        Failure::new(format!("{}: {error}", path.display()), "Is the clone whole? Try `git status`.")
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    fs::write(path, bytes).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let user = env::var("USER").unwrap_or_default();
+    Failure::new(format!("{}: {error}", path.display()), format!("Let {user} write there, and start again."))
+}
