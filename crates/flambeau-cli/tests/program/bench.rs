@@ -38,8 +38,11 @@ fn training_on_the_cpu() {
         [("mlp", 2), ("mlp", 3), ("cnn", 2), ("cnn", 3)].map(|(name, batch)| (name.to_owned(), batch));
     assert_eq!(rows.iter().map(which).collect::<Vec<_>>(), expected);
     for row in rows {
-        ["microseconds_per_step", "host_microseconds_per_step", "samples_per_second", "flops_per_second"]
-            .map(|figure| positive(&row[figure]));
+        for figure in
+            ["microseconds_per_step", "host_microseconds_per_step", "samples_per_second", "flops_per_second"]
+        {
+            positive(&row[figure]);
+        }
         assert_eq!((&row["steps"], &row["repetitions"]), (&8.into(), &2.into()));
         assert_eq!((&row["plan_hits"], &row["plan_misses"]), (&16.into(), &0.into()), "{row}");
         assert_eq!(row["checked_batch"], row["batch"]);

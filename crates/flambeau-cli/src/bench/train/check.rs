@@ -33,7 +33,9 @@ pub async fn check(workload: Workload, batch: usize, device: &Device) -> Result<
     let differences = losses.iter().zip(&wanted).map(|(loss, wanted)| (loss - wanted).abs() / wanted.abs());
     let difference = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next });
     let name = workload.name();
-    if !(difference <= TOLERANCE) {
+    // A NaN is not within it.
+    let within = difference <= TOLERANCE;
+    if !within {
         let message =
             format!("{name}: the first losses at batch {batch} are {losses:?}; in f64 they are {wanted:?}");
         return Err(refused("bench train", message));
