@@ -21,7 +21,8 @@ const NODE_PACKAGES: &[&str] = &["nodejs", "npm"];
 const NODE_VERSION: u32 = 20;
 
 /// The browsers that the tests run in.
-const BROWSERS: [(&str, &str); 2] = [("/usr/bin/chromium", "chromium"), ("/usr/bin/firefox-esr", "firefox-esr")];
+const BROWSERS: [(&str, &str); 2] =
+    [("/usr/bin/chromium", "chromium"), ("/usr/bin/firefox-esr", "firefox-esr")];
 
 /// What the compiler's target features are called by wasm-opt.
 const FEATURES: [&str; 8] = [
@@ -94,7 +95,9 @@ fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
 /// Node, and what the lock file names.
 fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     let version = shell::output(node().arg("--version"));
-    let major = version.as_deref().and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
+    let major = version
+        .as_deref()
+        .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
     match major {
         Some(major) if major >= NODE_VERSION => {}
         Some(old) => {
@@ -110,7 +113,10 @@ fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     if fs::read(&done).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!("Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.", package.display());
+    println!(
+        "Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.",
+        package.display()
+    );
     let mut ci = workspace.bare("npm");
     // Scripts of packages are not run: what is needed comes with the packages themselves.
     ci.current_dir(package).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);

@@ -27,7 +27,8 @@ pub fn device(number: u32) -> flambeau::Result<Device> {
 /// Opens a device: `cpu`, or a GPU. Returns its number.
 #[wasm_bindgen]
 pub async fn device_open(cpu: bool, low_power: bool, allow_software: bool) -> Result<u32, JsError> {
-    let power_preference = if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
+    let power_preference =
+        if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
     let device = match cpu {
         true => Device::cpu(),
         false => Device::gpu(&GpuConfig { power_preference, allow_software, ..GpuConfig::default() }).await?,

@@ -6,10 +6,11 @@
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One output of one node of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,37 +73,66 @@ pub(crate) struct Snapshot {
 /// Collects what `wanted` needs. Values that a derivative rule has saved become roots too, so that a later
 /// backward pass finds them instead of computing them again.
 pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
-    let mut builder = Builder::default();
+    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    *captures += 1;
+    let mut builder = Builder::new(*captures);
     for value in wanted {
         builder.add(value);
     }
     builder.finish(wanted)
 }
 
-/// What makes two nodes equal: op, inputs, outputs, region.
-type Expression = (Op, SmallVec<[Ref; 3]>, SmallVec<[Meta; 1]>, u32);
+/// How many captures there have been. Each marks the nodes it meets with its number, so there is one at a time.
+static CAPTURES: Mutex<u64> = Mutex::new(0);
+/// Bits of a node's mark that say which entry of the list it has become; the others are the capture's number.
+const ENTRY_BITS: u32 = 24;
+/// Nodes for which there is room from the start: a small model's training step.
+const ROOM: usize = 256;
 
-#[derive(Default)]
 struct Builder {
+    capture: u64,
     nodes: Vec<GraphNode>,
     inputs: Vec<Arc<Storage>>,
     data: Vec<Scalar>,
     locations: Vec<&'static Location<'static>>,
     /// Checkpoint regions in the order they are met: their own numbers differ from step to step.
     regions: FxHashMap<u32, u32>,
-    /// Which list entry a node has become.
-    known: FxHashMap<*const Node, u32>,
-    merged: FxHashMap<Expression, u32>,
+    /// Entries without data by the hash of op, inputs and region.
+    merged: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// Pending nodes with their entry, in the order of the list; kept alive until the run is over.
     pending: Vec<(Arc<Node>, u32)>,
 }
 
 impl Builder {
+    fn new(capture: u64) -> Builder {
+        Builder {
+            capture,
+            nodes: Vec::with_capacity(ROOM),
+            inputs: Vec::new(),
+            data: Vec::new(),
+            locations: Vec::with_capacity(ROOM),
+            regions: FxHashMap::default(),
+            merged: FxHashMap::with_capacity_and_hasher(ROOM, Default::default()),
+            pending: Vec::with_capacity(ROOM),
+        }
+    }
+
+    /// The entry a node has become.
+    fn entry(&self, node: &Node) -> Option<u32> {
+        let mark = node.mark();
+        (mark >> ENTRY_BITS == self.capture).then_some((mark & ((1 << ENTRY_BITS) - 1)) as u32)
+    }
+
+    fn remember(&self, node: &Node, entry: u32) {
+        assert!(entry < 1 << ENTRY_BITS, "an evaluation of more than {} nodes", 1 << ENTRY_BITS);
+        node.set_mark(self.capture << ENTRY_BITS | u64::from(entry));
+    }
+
     fn add(&mut self, value: &Value) {
         let mut stack: Vec<(Value, bool)> = vec![(value.clone(), false)];
         while let Some((value, expanded)) = stack.pop() {
             let node = &value.node;
-            if self.known.contains_key(&Arc::as_ptr(node)) {
+            if self.entry(node).is_some() {
                 continue;
             }
             let state = node.state();
@@ -111,18 +141,17 @@ impl Builder {
                     let index = self.push(node, None, SmallVec::new(), 0);
                     // A ready node with several outputs is listed whole; each output is an input of the plan.
                     self.inputs.extend(storages.iter().cloned());
-                    self.known.insert(Arc::as_ptr(node), index);
+                    self.remember(node, index);
                 }
                 State::Pending { inputs, .. } if !expanded => {
                     stack.push((value.clone(), true));
-                    let unknown =
-                        inputs.iter().filter(|input| !self.known.contains_key(&Arc::as_ptr(&input.node)));
+                    let unknown = inputs.iter().filter(|input| self.entry(&input.node).is_none());
                     stack.extend(unknown.map(|input| (input.clone(), false)));
                 }
                 State::Pending { op, inputs, data } => {
                     let refs: SmallVec<[Ref; 3]> = inputs.iter().map(|input| self.resolve(input)).collect();
                     let index = self.push_op(node, op, refs, data);
-                    self.known.insert(Arc::as_ptr(node), index);
+                    self.remember(node, index);
                     self.pending.push((node.clone(), index));
                 }
             }
@@ -130,7 +159,8 @@ impl Builder {
     }
 
     fn resolve(&self, value: &Value) -> Ref {
-        Ref { node: self.known[&Arc::as_ptr(&value.node)], output: value.output }
+        let node = self.entry(&value.node).expect("inputs come before what uses them");
+        Ref { node, output: value.output }
     }
 
     fn push_op(&mut self, node: &Arc<Node>, op: &Op, refs: SmallVec<[Ref; 3]>, data: &[Scalar]) -> u32 {
@@ -139,12 +169,22 @@ impl Builder {
             self.data.extend_from_slice(data);
             return self.push(node, Some(op.clone()), refs, datum);
         }
-        let key = (op.clone(), refs, node.outputs.clone(), self.region(node));
-        if let Some(&same) = self.merged.get(&key) {
+        let region = self.region(node);
+        let mut hasher = FxHasher::default();
+        (op, &refs, region).hash(&mut hasher);
+        let hash = hasher.finish();
+        let same = |&&index: &&u32| {
+            let known = &self.nodes[index as usize];
+            known.op.as_ref() == Some(op)
+                && known.inputs == refs
+                && known.region == region
+                && known.outputs == node.outputs
+        };
+        if let Some(&same) = self.merged.get(&hash).and_then(|entries| entries.iter().find(same)) {
             return same;
         }
-        let index = self.push(node, Some(op.clone()), key.1.clone(), 0);
-        self.merged.insert(key, index);
+        let index = self.push(node, Some(op.clone()), refs, 0);
+        self.merged.entry(hash).or_default().push(index);
         index
     }
 
@@ -162,11 +202,11 @@ impl Builder {
     }
 
     fn finish(self, wanted: &[Value]) -> Snapshot {
-        let mut graph = Graph { nodes: self.nodes, roots: Vec::new() };
-        let mut wants = vec![false; graph.nodes.len()];
+        let mut wants = vec![false; self.nodes.len()];
         for value in wanted {
-            wants[self.known[&Arc::as_ptr(&value.node)] as usize] = true;
+            wants[self.resolve(value).node as usize] = true;
         }
+        let mut graph = Graph { nodes: self.nodes, roots: Vec::new() };
         for (node, index) in &self.pending {
             if node.is_saved() {
                 // A saved view costs nothing to take again; what it looks at must be kept.

@@ -176,7 +176,8 @@ impl<'a> Emitter<'a> {
         let outputs = stored.collect();
         let (order, kept) = self.space.order();
         let space: Vec<usize> = order.iter().map(|&axis| self.space.sizes[axis]).collect();
-        let mut kernel = Fused { space, kept, insts: self.insts, inputs: self.inputs, outputs, phases: Vec::new() };
+        let mut kernel =
+            Fused { space, kept, insts: self.insts, inputs: self.inputs, outputs, phases: Vec::new() };
         kernel.find_phases(&self.space);
         let sorted = Shape::new(&kernel.space);
         let loads = kernel.insts.iter_mut().filter_map(|inst| inst.kind.access_mut());

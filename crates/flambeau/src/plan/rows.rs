@@ -170,8 +170,11 @@ impl Space {
                 Step::Memory => unreachable!("only a gather's source has this path"),
                 Step::Outer => {
                     access = access.through(&View::Reshape, &Shape::new(&self.sizes[..self.outer]), 0);
-                    let unused =
-                        self.sizes[self.outer..].iter().map(|&size| Axis { size, stride: 0, embedding: None });
+                    let unused = self.sizes[self.outer..].iter().map(|&size| Axis {
+                        size,
+                        stride: 0,
+                        embedding: None,
+                    });
                     access.levels[0].axes.extend(unused);
                     return access;
                 }
@@ -239,7 +242,8 @@ fn refine(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     bounds.push(total);
     bounds.sort_unstable();
     bounds.dedup();
-    let sizes = bounds.windows(2).rev().map(|pair| pair[1].is_multiple_of(pair[0]).then(|| pair[1] / pair[0]));
+    let sizes =
+        bounds.windows(2).rev().map(|pair| pair[1].is_multiple_of(pair[0]).then(|| pair[1] / pair[0]));
     sizes.collect()
 }
 
@@ -261,7 +265,8 @@ impl Fused {
     /// reduction takes values from the one stage to the other, and its results are per row.
     pub(super) fn find_phases(&mut self, space: &Space) {
         let Some(rows) = &space.rows else { return };
-        let reductions = self.insts.iter().filter(|inst| matches!(inst.kind, InstKind::Reduce { .. })).count();
+        let reductions =
+            self.insts.iter().filter(|inst| matches!(inst.kind, InstKind::Reduce { .. })).count();
         let crosses = |inst: &Inst| {
             let wants_inner = inst.inner || matches!(inst.kind, InstKind::Reduce { .. });
             wants_inner && inst.args().iter().any(|&arg| !self.insts[arg].inner)
@@ -308,7 +313,8 @@ impl Fused {
             let stored = stored.filter(|(_, output)| output.per_element && levels[output.inst] == level);
             phase.outputs = stored.map(|(number, _)| number).collect();
             let results = phase.outputs.iter().map(|&number| self.outputs[number].inst);
-            let fed = phase.reductions.iter().flat_map(|&reduction| self.insts[reduction].args().iter().copied());
+            let fed =
+                phase.reductions.iter().flat_map(|&reduction| self.insts[reduction].args().iter().copied());
             phase.insts = self.behind(results.chain(fed), &[]);
             phase
         };

@@ -324,8 +324,8 @@ impl Scheduler<'_> {
         }
         let shape = &graph.nodes[index as usize].outputs[0].shape;
         let access = space.climb(graph, paths, Access::contiguous(shape), at.path);
-        let stored = space.is_per_row(&access)
-            || space.is_per_element(&access) && shape.numel() == space.numel();
+        let stored =
+            space.is_per_row(&access) || space.is_per_element(&access) && shape.numel() == space.numel();
         (stored && space.takes_phases()).then(|| space.clone())
     }
 
@@ -348,9 +348,12 @@ impl Scheduler<'_> {
                     }
                 }
                 Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_BEHIND => {
-                    stack.extend(inputs.iter().map(|input| input.node).filter(|&input| {
-                        graph.nodes[input as usize].outputs[0].shape.numel() == numel
-                    }));
+                    stack.extend(
+                        inputs
+                            .iter()
+                            .map(|input| input.node)
+                            .filter(|&input| graph.nodes[input as usize].outputs[0].shape.numel() == numel),
+                    );
                 }
                 _ => {}
             }
@@ -423,11 +426,13 @@ impl Scheduler<'_> {
         if others.peek().is_none() || space.rows.is_some() && !space.takes_phases() {
             return at.path;
         }
-        let elements = |path: u32| {
-            space.climb(graph, paths, Access::contiguous(&graph.meta(value).shape), path)
-        };
+        let elements =
+            |path: u32| space.climb(graph, paths, Access::contiguous(&graph.meta(value).shape), path);
         let here = elements(at.path);
-        others.map(|other| other.path).find(|&path| path == at.path || same_elements(&elements(path), &here)).unwrap_or(at.path)
+        others
+            .map(|other| other.path)
+            .find(|&path| path == at.path || same_elements(&elements(path), &here))
+            .unwrap_or(at.path)
     }
 
     fn require_operands(&mut self, index: u32) {

@@ -40,10 +40,17 @@ use std::ops::Range;
 /// assert!(cases.iter().any(|case| case.name == "sum f32 [2, 3, 4] over [0, 2]"));
 /// ```
 pub fn cases() -> Vec<Case> {
-    [elementwise::cases(), views::cases(), reductions::cases(), rows::cases(), structured::cases(), windows::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        elementwise::cases(),
+        views::cases(),
+        reductions::cases(),
+        rows::cases(),
+        structured::cases(),
+        windows::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// How one case or one graph went.

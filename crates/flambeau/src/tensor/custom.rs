@@ -175,7 +175,7 @@ impl CustomKernel {
         let words: Vec<Scalar> = self.uniform.iter().map(|&word| Scalar::from(word)).collect();
         let outputs = op.outputs.iter().cloned().collect();
         let op = Op::Structured(StructuredOp::Custom(Arc::new(op.clone())));
-        Tensor::from_op_multi(op, inputs, outputs, &words)
+        Tensor::from_op_multi(op, inputs, outputs, &words).map(smallvec::SmallVec::into_vec)
     }
 }
 

@@ -59,7 +59,7 @@ use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::{Grads, Meta, Op, Saves, Vjp};
+use crate::op::{Grads, Meta, Op, Saves, View, Vjp};
 use crate::shape::Shape;
 use node::{Node, State, Value};
 use smallvec::{SmallVec, smallvec};
@@ -177,7 +177,7 @@ impl Tensor {
         inputs: &[&Tensor],
         outputs: SmallVec<[Meta; 1]>,
         data: &[Scalar],
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<SmallVec<[Tensor; 1]>> {
         let device = inputs[0].device();
         same_device(op.name(), inputs)?;
         let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
@@ -230,7 +230,7 @@ impl Tensor {
         inputs: &[&Tensor],
         outputs: SmallVec<[Meta; 1]>,
         data: &[Scalar],
-    ) -> Result<Vec<Value>> {
+    ) -> Result<SmallVec<[Value; 1]>> {
         for meta in &outputs {
             device.backend().accepts(meta.dtype)?;
         }
@@ -255,6 +255,18 @@ impl Tensor {
         match &*self.value.node.state() {
             State::Pending { op: Op::Map(op), inputs, .. } => {
                 **op == crate::op::elementwise::SELECT && Arc::ptr_eq(&inputs[0].node, &condition.value.node)
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it another matrix, or several, with the last two dimensions swapped, still to be looked at?
+    pub(crate) fn is_transposed(&self) -> bool {
+        match &*self.value.node.state() {
+            State::Pending { op: Op::View(View::Permute(order)), .. } => {
+                let rank = order.len();
+                let swapped = |dim: usize| if dim + 2 < rank { dim } else { 2 * rank - 3 - dim };
+                rank >= 2 && order.iter().enumerate().all(|(dim, &from)| from == swapped(dim))
             }
             _ => false,
         }

@@ -9,7 +9,7 @@ use crate::dtype::Scalar;
 use crate::op::{Meta, Op};
 use smallvec::SmallVec;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Contiguous memory on a device that holds one value.
@@ -64,6 +64,8 @@ pub(crate) struct Node {
     handles: AtomicUsize,
     /// Derivative rules that will read it.
     saved: AtomicU32,
+    /// Where the latest snapshot of a graph has put it.
+    mark: AtomicU64,
 }
 
 impl Node {
@@ -75,8 +77,8 @@ impl Node {
     ) -> Arc<Node> {
         let region = crate::autograd::current_region();
         let location = crate::autograd::current_line().unwrap_or(location);
-        let (handles, saved) = (AtomicUsize::new(0), AtomicU32::new(0));
-        Arc::new(Node { device, outputs, region, location, state: Mutex::new(state), handles, saved })
+        let (handles, saved, mark) = (AtomicUsize::new(0), AtomicU32::new(0), AtomicU64::new(0));
+        Arc::new(Node { device, outputs, region, location, state: Mutex::new(state), handles, saved, mark })
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -103,6 +105,14 @@ impl Node {
 
     pub fn release(&self) {
         self.handles.fetch_sub(1, Relaxed);
+    }
+
+    pub fn mark(&self) -> u64 {
+        self.mark.load(Relaxed)
+    }
+
+    pub fn set_mark(&self, mark: u64) {
+        self.mark.store(mark, Relaxed);
     }
 
     pub fn is_saved(&self) -> bool {

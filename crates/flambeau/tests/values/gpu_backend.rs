@@ -237,6 +237,10 @@ fn products_of_all_sizes() {
         [64, 61, 35, 130],
         [32, 132, 33, 260],
         [32, 130, 20, 129],
+        [1, 400, 31, 401],
+        [1, 192, 522, 192],
+        [16, 192, 20, 512],
+        [16, 256, 17, 512],
     ];
     for [batches, m, k, n] in sizes {
         for (a_turned, b_turned) in [(false, false), (true, false), (false, true), (true, true)] {

@@ -185,7 +185,9 @@ impl RowWorker<'_> {
 
     /// Stores the outputs per row.
     fn store_rows(&self, row: usize, rows: usize) {
-        for (stored, output) in self.kernel.outputs.iter().zip(self.outputs).filter(|(stored, _)| !stored.per_element) {
+        for (stored, output) in
+            self.kernel.outputs.iter().zip(self.outputs).filter(|(stored, _)| !stored.per_element)
+        {
             // Safety: rows of different workers are disjoint and lie inside the output.
             unsafe { output.store(row, &self.worker.registers[stored.inst], 0..rows) };
         }

@@ -7,8 +7,8 @@ use super::fold::Fold;
 use super::rows::RowShape;
 use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
-use crate::op::structured::{Bound, Param, Program};
 use crate::op::Elementwise;
+use crate::op::structured::{Bound, Param, Program};
 use crate::plan::access::{Access, Embedding};
 use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
@@ -114,7 +114,9 @@ impl<'a> Generator<'a> {
             Pass::Parts { .. } | Pass::Whole { .. } => true,
         };
         let (body, groups, threads) = match (self.pass, &shape) {
-            (_, Some(shape)) if by_row => (self.phases_body(shape), wgsl::groups_for(count, 1), shape.threads),
+            (_, Some(shape)) if by_row => {
+                (self.phases_body(shape), wgsl::groups_for(count, 1), shape.threads)
+            }
             (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
             (Pass::Parts { parts }, _) => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
             _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),

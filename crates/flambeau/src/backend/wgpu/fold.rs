@@ -45,7 +45,13 @@ impl Fold {
             ReduceKind::Max | ReduceKind::ArgMax => bits(f32::NEG_INFINITY, i32::MIN, 0),
             ReduceKind::Min | ReduceKind::ArgMin => bits(f32::INFINITY, i32::MAX, u32::MAX),
         };
-        Fold { kind, suffix: suffix.to_string(), dtype, initial, result_dtype: generator.kernel.insts[position].dtype }
+        Fold {
+            kind,
+            suffix: suffix.to_string(),
+            dtype,
+            initial,
+            result_dtype: generator.kernel.insts[position].dtype,
+        }
     }
 
     fn acc(&self) -> String {

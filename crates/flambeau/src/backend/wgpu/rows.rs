@@ -56,7 +56,10 @@ impl RowShape {
     pub fn new(kernel: &Fused) -> RowShape {
         let length = kernel.inner_count();
         let along = kernel.insts.iter().any(|inst| inst.inner && is_unit(kernel, inst.kind.access()))
-            || kernel.outputs.iter().any(|output| output.per_element && is_unit(kernel, Some(&output.access)));
+            || kernel
+                .outputs
+                .iter()
+                .any(|output| output.per_element && is_unit(kernel, Some(&output.access)));
         let alone = match along {
             true => length <= THREAD_ROW,
             false => length <= THREAD_ROW_ACROSS && kernel.outer_count() >= 1024 || length <= THREAD_ROW,
@@ -134,7 +137,8 @@ impl Kept {
         let mut kept = Kept::none(kernel);
         let mut computed: Vec<(usize, usize)> = Vec::new();
         for (number, phase) in kernel.phases.iter().enumerate() {
-            let known: Vec<usize> = computed.iter().map(|&(inst, _)| inst).filter(|&inst| keeps(inst)).collect();
+            let known: Vec<usize> =
+                computed.iter().map(|&(inst, _)| inst).filter(|&inst| keeps(inst)).collect();
             let insts = kernel.behind(wanted(kernel, number), &known);
             // Of those known, the ones that the others or the phase itself read.
             let all = kernel.behind(wanted(kernel, number), &[]);
@@ -160,7 +164,8 @@ impl Kept {
                 continue;
             }
             let lane = lane_type(kernel.insts[inst].dtype);
-            let free = (0..free_from.len()).find(|&slot| free_from[slot] <= birth && self.types[slot] == lane);
+            let free =
+                (0..free_from.len()).find(|&slot| free_from[slot] <= birth && self.types[slot] == lane);
             let slot = free.unwrap_or_else(|| {
                 free_from.push(0);
                 self.types.push(lane);
@@ -180,7 +185,8 @@ impl Kept {
 fn wanted(kernel: &Fused, phase: usize) -> impl Iterator<Item = usize> {
     let phase = &kernel.phases[phase];
     let stored = phase.outputs.iter().map(|&number| kernel.outputs[number].inst);
-    stored.chain(phase.reductions.iter().flat_map(|&reduction| kernel.insts[reduction].args().iter().copied()))
+    stored
+        .chain(phase.reductions.iter().flat_map(|&reduction| kernel.insts[reduction].args().iter().copied()))
 }
 
 impl Generator<'_> {
@@ -217,7 +223,8 @@ impl Generator<'_> {
             if phase.reductions.is_empty() && phase.outputs.is_empty() {
                 continue;
             }
-            let folds: Vec<Fold> = phase.reductions.iter().map(|&reduction| self.fold_of(reduction)).collect();
+            let folds: Vec<Fold> =
+                phase.reductions.iter().map(|&reduction| self.fold_of(reduction)).collect();
             folds.iter().for_each(|fold| body += &fold.declare(1));
             _ = match (shape.pieces, shape.threads) {
                 (Some(pieces), threads) => writeln!(

@@ -18,6 +18,7 @@ use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
+use crate::tensor::Tensor;
 use cpu::{float_product, integer_product};
 use half::f16;
 use tiling::Choice;
@@ -55,13 +56,20 @@ impl Structured for MatMul {
         Saves::inputs(0b11)
     }
 
-    /// dA = dC·Bᵀ, dB = Aᵀ·dC.
+    /// dA = dC·Bᵀ, dB = Aᵀ·dC. The gradient of a transposed matrix, as a layer's weight is, is made transposed: it
+    /// then lies as the matrix itself does.
     fn vjp(&self, v: &Vjp) -> Result<Grads> {
         let (g, a, b) = (v.grad(), v.input(0), v.input(1));
-        let transposed = |x: &crate::Tensor| x.try_transpose(-2, -1);
-        let da = if v.needs[0] { Some(g.product(&transposed(b)?)?) } else { None };
-        let db = if v.needs[1] { Some(transposed(a)?.product(g)?) } else { None };
-        Ok(vec![da, db])
+        let transposed = |x: &Tensor| x.try_transpose(-2, -1);
+        let da = || match a.is_transposed() {
+            true => transposed(&b.product(&transposed(g)?)?),
+            false => g.product(&transposed(b)?),
+        };
+        let db = || match b.is_transposed() {
+            true => transposed(&transposed(g)?.product(a)?),
+            false => transposed(a)?.product(g),
+        };
+        Ok(vec![v.needs[0].then(da).transpose()?, v.needs[1].then(db).transpose()?])
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
