@@ -6,6 +6,7 @@ use crate::handles::{self, argument};
 use crate::methods;
 use flambeau::autograd::{self, BackwardOptions};
 use flambeau::bindings::{self, elementwise_count};
+use flambeau::data::HostRandom;
 use flambeau::{Operand, Tensor};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
@@ -269,6 +270,13 @@ pub fn manual_seed(seed: f64) {
 #[wasm_bindgen]
 pub fn generator_new(seed: f64) -> u32 {
     args::new_generator(seed as u64)
+}
+
+/// The numbers below `count` in a random order, drawn on the host: the same as a native loader's.
+#[wasm_bindgen]
+pub fn generator_permutation(number: u32, count: usize) -> Result<Vec<u32>, JsError> {
+    let mut random = HostRandom::new(&args::generator(number)?);
+    Ok(random.permutation(count).into_iter().map(|place| place as u32).collect())
 }
 
 /// Random numbers drawn so far.

@@ -3,20 +3,20 @@
 import { currentDevice } from "./device.js";
 import { bytes, type FetchOptions, type Source } from "./io.js";
 import { Generator } from "./random.js";
-import { randperm, tensor, view, type Tensor } from "./tensor.js";
+import { tensor, Tensor, view } from "./tensor.js";
 import { dtypes, type DType, type TypedArray } from "./types.js";
 import { wasm } from "./wasm.js";
 
 /** An array in the host's memory: what data sets are made of before they go to the device. */
 export interface HostArray {
   data: TypedArray;
-  shape: number[];
+  shape: readonly number[];
   dtype: DType;
 }
 
 function host(read: { bytes: Uint8Array; shape: Uint32Array; dtype: number; free(): void }): HostArray {
   const dtype = dtypes[read.dtype] ?? "u8";
-  const array = { data: view(read.bytes, dtype), shape: Array.from(read.shape), dtype };
+  const array: HostArray = { data: view(read.bytes, dtype), shape: Array.from(read.shape), dtype };
   read.free();
   return array;
 }
@@ -121,9 +121,21 @@ export interface LoaderOptions {
   dropLast?: boolean;
 }
 
+/** Whole rows of an array in the host's memory. */
+function rowsOf({ data, shape, dtype }: HostArray, positions: Uint32Array): Tensor {
+  const width = shape.slice(1).reduce((product, size) => product * size, 1);
+  const picked = data.slice(0, 0).constructor as new (length: number) => TypedArray;
+  const rows = new picked(positions.length * width);
+  positions.forEach((position, place) => {
+    // Both are of the same kind, which the type of a union cannot say.
+    (rows as Uint8Array).set((data as Uint8Array).subarray(position * width, (position + 1) * width), place * width);
+  });
+  return tensor(rows, { shape: [positions.length, ...shape.slice(1)], dtype });
+}
+
 /**
- * Makes batches of tensors whose first dimensions are equal. The data are on the device; a batch is rows of them, picked
- * there. A batch ends with the next one unless it is kept.
+ * Makes batches of arrays whose first dimensions are equal. Tensors are on the device already, and rows of them are picked
+ * there; rows of arrays in the host's memory are sent batch by batch. A batch ends with the next one unless it is kept.
  *
  * ```ts
  * const loader = new DataLoader([pictures, labels], { batchSize: 32, shuffle: 1 });
@@ -131,22 +143,24 @@ export interface LoaderOptions {
  * ```
  */
 export class DataLoader implements AsyncIterable<Tensor[]> {
-  readonly #tensors: readonly Tensor[];
+  readonly #parts: readonly (Tensor | HostArray)[];
   readonly #count: number;
   readonly batchSize: number;
   readonly dropLast: boolean;
-  #generator: Generator | undefined;
+  readonly #generator: Generator | undefined;
   #epoch = 0;
   #position = 0;
+  /** The generator's counter at the start of the present epoch. */
+  #counter = 0;
 
-  constructor(tensors: readonly Tensor[], { batchSize = 32, shuffle, dropLast = false }: LoaderOptions = {}) {
-    const sizes = new Set(tensors.map((tensor) => tensor.shape[0]));
-    if (tensors.length === 0 || sizes.size !== 1) {
-      throw new RangeError(`flambeau: the tensors must have one first dimension, not ${[...sizes].join(", ")}`);
+  constructor(parts: readonly (Tensor | HostArray)[], { batchSize = 32, shuffle, dropLast = false }: LoaderOptions = {}) {
+    const sizes = new Set(parts.map((part) => part.shape[0]));
+    if (parts.length === 0 || sizes.size !== 1) {
+      throw new RangeError(`flambeau: the parts must have one first dimension, not ${[...sizes].join(", ")}`);
     }
-    for (const tensor of tensors) tensor.keep();
-    this.#tensors = tensors;
-    this.#count = tensors[0]?.shape[0] ?? 0;
+    for (const part of parts) if (part instanceof Tensor) part.keep();
+    this.#parts = parts;
+    this.#count = parts[0]?.shape[0] ?? 0;
     this.batchSize = batchSize;
     this.dropLast = dropLast;
     this.#generator = shuffle === undefined ? undefined : new Generator(shuffle);
@@ -179,20 +193,13 @@ export class DataLoader implements AsyncIterable<Tensor[]> {
   load(state: { epoch: number; position: number; counter: number }): void {
     this.#epoch = state.epoch;
     this.#position = state.position;
-    this.#counter = state.counter;
     if (this.#generator !== undefined) this.#generator.counter = state.counter;
   }
 
-  /** The generator's counter at the start of the present epoch. */
-  #counter = 0;
-
   /** The batches of one epoch, or of what is left of it. Awaits the device, so that it is never flooded. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Tensor[], void, void> {
-    let order: Tensor | undefined;
-    if (this.#generator !== undefined) {
-      this.#counter = this.#generator.counter;
-      order = randperm(this.#count, this.#generator).keep().eval();
-    }
+    this.#counter = this.#generator?.counter ?? 0;
+    const order = this.#generator?.permutation(this.#count);
     let batch: Tensor[] = [];
     try {
       while (this.#position < this.length) {
@@ -206,16 +213,20 @@ export class DataLoader implements AsyncIterable<Tensor[]> {
       this.#epoch += 1;
     } finally {
       for (const tensor of batch) tensor.dispose();
-      order?.dispose();
     }
   }
 
-  #rows(start: number, order: Tensor | undefined): Tensor[] {
+  #rows(start: number, order: Uint32Array | undefined): Tensor[] {
     const count = Math.min(this.batchSize, this.#count - start);
-    if (order === undefined) return this.#tensors.map((tensor) => tensor.narrow(0, start, count));
-    const positions = order.narrow(0, start, count);
-    const rows = this.#tensors.map((tensor) => tensor.indexSelect(0, positions));
-    positions.dispose();
+    const positions = order?.subarray(start, start + count) ?? Uint32Array.from({ length: count }, (_, place) => start + place);
+    let picked: Tensor | undefined;
+    const rows = this.#parts.map((part) => {
+      if (!(part instanceof Tensor)) return rowsOf(part, positions);
+      if (order === undefined) return part.narrow(0, start, count);
+      picked ??= tensor(Int32Array.from(positions));
+      return part.indexSelect(0, picked);
+    });
+    picked?.dispose();
     return rows;
   }
 }

@@ -14,6 +14,11 @@ export class Generator {
     return wasm().generator_counter(this.number);
   }
 
+  /** The numbers below `count` in a random order. */
+  permutation(count: number): Uint32Array {
+    return wasm().generator_permutation(this.number, count);
+  }
+
   set counter(value: number) {
     wasm().generator_set_counter(this.number, value);
   }

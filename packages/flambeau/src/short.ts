@@ -2,12 +2,12 @@
 
 import { correct, Trainer } from "./trainer.js";
 import { currentDevice, Device, init, useDevice, type DeviceInfo } from "./device.js";
-import { DataLoader, readIdx, toTensor } from "./data.js";
+import { DataLoader, readIdx, type HostArray } from "./data.js";
 import type { Source } from "./io.js";
 import * as nn from "./nn/index.js";
 import * as optim from "./optim.js";
 import { manualSeed } from "./random.js";
-import { tensor, type Tensor } from "./tensor.js";
+import { tensor } from "./tensor.js";
 
 /** What `train_mnist` can be told. */
 export interface TrainMnistOptions {
@@ -20,11 +20,10 @@ export interface TrainMnistOptions {
   seed?: number;
 }
 
-/** Pictures of 28 × 28 in 0 … 1 as rows, and their labels. */
-async function pictures(images: Source, labels: Source): Promise<[Tensor, Tensor]> {
+/** Pictures of 28 × 28 bytes as rows, and their labels. */
+async function pictures(images: Source, labels: Source): Promise<HostArray[]> {
   const [x, y] = await Promise.all([readIdx(images), readIdx(labels)]);
-  const rows = toTensor(x).reshape([x.shape[0] ?? 0, -1]).toDtype("f32").div(255).keep().eval();
-  return [rows, toTensor(y).toDtype("i32").keep().eval()];
+  return [{ ...x, shape: [x.shape[0] ?? 0, 784] }, y];
 }
 
 /** Trains a perceptron (784, 128, 10) on MNIST with Adam; gives the share of the test pictures it reads rightly. */
@@ -55,8 +54,9 @@ export async function train_mnist(options: TrainMnistOptions = {}): Promise<{ ac
     train,
     (model, [x, y]) => {
       if (x === undefined || y === undefined) throw new Error("flambeau: a batch is pictures and labels");
-      const logits = model.forward(x);
-      return { loss: logits.crossEntropy(y), count: x.shape[0] ?? 0, metrics: { accuracy: correct(logits, y) } };
+      const logits = model.forward(x.toDtype("f32").div(255));
+      const labels = y.toDtype("i32");
+      return { loss: logits.crossEntropy(labels), count: x.shape[0] ?? 0, metrics: { accuracy: correct(logits, labels) } };
     },
     test,
   );

@@ -1,7 +1,7 @@
 //! The optimizer that a rule makes: groups of parameters, each with its own settings, over shared slots.
 
 use super::Optimizer;
-use super::rule::{Rule, Update};
+use super::rule::Rule;
 use super::slots::Slots;
 use crate::error::{Error, Result, expect};
 use crate::io::{State, Stateful};
@@ -126,7 +126,7 @@ impl<R: Rule> FirstOrder<R> {
 impl<R: Rule> Optimizer for FirstOrder<R> {
     fn step(&mut self) -> Result<()> {
         let groups = &self.groups;
-        self.slots.step(|group, given| -> Result<Update> { groups[group].options.update(given) })
+        self.slots.step(&|group, given| groups[group].options.update(given))
     }
 
     fn zero_grad(&self) {

