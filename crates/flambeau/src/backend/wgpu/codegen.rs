@@ -5,6 +5,7 @@
 
 use super::fold::Fold;
 use super::rows::RowShape;
+use super::wide::Wide;
 use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::Elementwise;
@@ -108,6 +109,9 @@ impl<'a> Generator<'a> {
         let kernel = self.kernel;
         let count = kernel.outer_count();
         let shape = (self.pass == Pass::Rows).then(|| RowShape::new(kernel));
+        let elementwise = self.pass == Pass::Only && kernel.reduction().is_none();
+        let wide = if elementwise { Wide::of(kernel) } else { None };
+        let count = if wide.is_some() { count / 4 } else { count };
         let by_row = match self.pass {
             Pass::Only => kernel.reduction().is_some() && self.reduces_rows(),
             Pass::Rows => shape.as_ref().is_some_and(|shape| shape.threads > 1),
@@ -120,7 +124,13 @@ impl<'a> Generator<'a> {
             (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
             (Pass::Parts { parts }, _) => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
             _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),
-            _ => (self.thread_body(), wgsl::groups_for(count, threads), threads),
+            _ => {
+                let body = match &wide {
+                    Some(wide) => self.wide_body(wide),
+                    None => self.thread_body(),
+                };
+                (body, wgsl::groups_for(count, threads), threads)
+            }
         };
         let numel = match self.pass {
             Pass::Parts { parts } => self.params.size(count * parts),
@@ -143,14 +153,15 @@ impl<'a> Generator<'a> {
         for (position, (_, dtype)) in kernel.inputs.iter().enumerate() {
             if self.reads(position) {
                 let name = format!("in{position}");
-                let vector = shape.as_ref().is_some_and(|shape| shape.inputs[position]);
+                let vector = shape.as_ref().is_some_and(|shape| shape.inputs[position])
+                    || wide.as_ref().is_some_and(|wide| wide.inputs[position]);
                 declare(&mut source, Bound::Input(position), "read", &name, &stored_as(*dtype, vector));
             }
         }
         if !matches!(self.pass, Pass::Parts { .. }) {
             for (position, output) in kernel.outputs.iter().enumerate() {
                 let name = format!("out{position}");
-                let vector = shape.as_ref().is_some_and(|shape| shape.outputs[position]);
+                let vector = shape.as_ref().is_some_and(|shape| shape.outputs[position]) || wide.is_some();
                 let stored = stored_as(output.dtype, vector);
                 declare(&mut source, Bound::Output(position), "read_write", &name, &stored);
             }

@@ -9,6 +9,7 @@ mod fault;
 mod fold;
 mod rows;
 pub(crate) mod runtime;
+mod wide;
 
 use super::wgsl::storage_bytes;
 use super::{Buffer, ReadRequest, Run, Transfer};

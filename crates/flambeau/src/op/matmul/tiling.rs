@@ -4,6 +4,8 @@ use super::Sizes;
 
 /// Workgroups that keep a large GPU busy.
 const BUSY: usize = 128;
+/// Workgroups that K is shared out to reach: parts have a price, so they should fill the GPU well.
+const BUSY_WITH_PARTS: usize = 256;
 
 /// Steps of K per round of the large kernel.
 pub(super) const DEPTH: usize = 16;
@@ -56,12 +58,15 @@ impl Choice {
             let [rows, columns] = tile.size();
             let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
             let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, MAX_PARTS);
-            let parts = BUSY.div_ceil(tiles).clamp(1, most);
+            let parts = if tiles >= BUSY { 1 } else { (BUSY_WITH_PARTS / tiles).clamp(1, most) };
             let filled = (m * n * batches) as f64 / (tiles * rows * columns) as f64;
-            let busy = (tiles * parts) as f64 / BUSY as f64;
+            let (wanted, cost_of_parts) = match parts {
+                1 => (BUSY, 1.0),
+                _ => (BUSY_WITH_PARTS, 1.15 + 0.01 * parts as f64),
+            };
+            let busy = ((tiles * parts) as f64 / wanted as f64).min(1.0);
             let pays = tiles * parts >= BUSY && batches * parts <= 65_535;
-            let cost_of_parts = if parts > 1 { 1.1 + 0.01 * parts as f64 } else { 1.0 };
-            pays.then_some((tile.speed * filled * busy.min(1.0) / cost_of_parts, tile, parts))
+            pays.then_some((tile.speed * filled * busy / cost_of_parts, tile, parts))
         });
         let best = choices.max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
