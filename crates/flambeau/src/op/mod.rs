@@ -1,13 +1,14 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, convolution, pooling, scan, sort, scatter) is one file or folder that implements [`Structured`].
+//! - A structured primitive (matmul, convolution, pooling, attention, scan, sort, scatter) is one file or folder that implements [`Structured`].
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
 //!
 //! Everything else is a composite method on `Tensor`, written with these.
 
 pub(crate) mod argsort;
+pub(crate) mod attention;
 pub(crate) mod conv;
 pub(crate) mod custom;
 pub(crate) mod elementwise;

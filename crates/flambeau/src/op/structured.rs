@@ -2,6 +2,7 @@
 //! interpreter, all in one file.
 
 use super::argsort::ArgSort;
+use super::attention::Attention;
 use super::conv::Conv;
 use super::custom::Custom;
 use super::elementwise::Block;
@@ -74,6 +75,8 @@ pub(crate) enum StructuredOp {
     Conv(Arc<Conv>),
     /// Maxima and means over windows.
     Pool(Arc<Pool>),
+    /// Scaled dot-product attention and its gradients.
+    Attention(Attention),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -90,6 +93,7 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::Pack(op) => op,
             StructuredOp::Conv(op) => &**op,
             StructuredOp::Pool(op) => &**op,
+            StructuredOp::Attention(op) => op,
             StructuredOp::Custom(op) => &**op,
         }
     }

@@ -5,11 +5,12 @@
 //! when the planner fuses them.
 //!
 //! - `case`: what a case is, and how its inputs are made and laid out;
-//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `windows`: the cases;
+//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `attention`, `windows`: the cases;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking.
 
+mod attention;
 mod case;
 mod check;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub fn cases() -> Vec<Case> {
         reductions::cases(),
         rows::cases(),
         structured::cases(),
+        attention::cases(),
         windows::cases(),
     ]
     .into_iter()

@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
     let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod", "pack"];
+    let attention = ["attention", "attention_backward"];
     let windows = [
         "conv",
         "conv_transpose",
@@ -30,6 +31,7 @@ pub fn primitives() -> BTreeSet<&'static str> {
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)
         .chain(structured)
+        .chain(attention)
         .chain(windows)
         .chain(others)
         .collect()
@@ -60,7 +62,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | StructuredOp::Scan(_)
             | StructuredOp::Pack(_)
             | StructuredOp::Conv(_)
-            | StructuredOp::Pool(_),
+            | StructuredOp::Pool(_)
+            | StructuredOp::Attention(_),
         ) => true,
         // A user's kernel has a name of its own.
         Op::Structured(StructuredOp::Custom(_)) => false,

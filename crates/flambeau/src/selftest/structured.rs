@@ -164,14 +164,38 @@ fn gather() -> Vec<Case> {
     cases
 }
 
+type Write = fn(&Tensor, isize, &Tensor, &Tensor) -> Result<Tensor>;
+
+/// One list of positions for every line: as many as it takes to put them in order first, and fewer.
+fn scatter_by_one_list(add: Write, set: Write) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (count, places) in [(31, 9), (40, 9), (70, 100), (300, 5)] {
+        let index: Vec<f64> = (0..count).map(|k| (k * k + k / 3) as f64 % places as f64).collect();
+        for dtype in [DType::F32, DType::I32] {
+            let operand = |shape: [usize; 2]| Input::new(shape, dtype, (-3.0, 3.0));
+            let inputs =
+                vec![operand([places, 3]), Input::given([count, 1], DType::I32, &index), operand([count, 3])];
+            let name = format!("{count} to {places} places of {dtype}");
+            let body = move |x: &[Tensor]| add(&x[0], 0, &x[1].try_expand([count, 3])?, &x[2]);
+            cases.push(Case::new("scatter", format!("scatter_add of {name}"), inputs.clone(), body));
+            let body = move |x: &[Tensor]| {
+                let index = x[1].try_t()?.try_expand([3, count])?;
+                set(&x[0].detach().try_t()?, 1, &index, &x[2].detach().try_t()?)
+            };
+            cases.push(Case::new("scatter", format!("scatter of {name}"), inputs, body).without_gradient());
+        }
+    }
+    cases
+}
+
 fn scatter() -> Vec<Case> {
-    type Write = fn(&Tensor, isize, &Tensor, &Tensor) -> Result<Tensor>;
     let add: Write = |base, dim, index, values| base.try_scatter_add(dim, index, values);
     let set: Write = |base, dim, index, values| base.try_scatter(dim, index, values);
     // No place is written twice along a column: what a second write leaves is not differentiable.
     let distinct = [2.0, 0.0, 1.0, 1.0, 2.0, 0.0];
     let repeated = [2.0, 0.0, 1.0, 2.0, 2.0, 1.0];
     let mut cases = Vec::new();
+    cases.extend(scatter_by_one_list(add, set));
     for (name, write, index) in [("scatter_add", add, repeated), ("scatter", set, distinct)] {
         for dtype in INDEX_DTYPES {
             let inputs =

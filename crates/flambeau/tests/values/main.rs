@@ -2,6 +2,7 @@
 //!
 //! One binary, so that the library is linked once; `cargo test --test values autograd` runs one topic.
 
+mod attention;
 mod autograd;
 #[path = "../common/mod.rs"]
 mod common;

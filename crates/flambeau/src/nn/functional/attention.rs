@@ -1,7 +1,9 @@
-//! Attention as a composite: scores, mask, softmax, dropout, weighted sum.
+//! Attention: with kernels of its own where nothing stands in the way, else as a composite: scores, mask, softmax,
+//! dropout, weighted sum.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::attention;
 use crate::rng::Generator;
 use crate::tensor::{Tensor, twins};
 
@@ -47,13 +49,10 @@ impl Tensor {
                 return Err(Error::argument(OP, "a mask and causal cannot be given together"));
             }
             let scale = options.scale.unwrap_or(1.0 / (self.size(-1) as f64).sqrt());
-            let mut scores = self.try_mul(scale)?.try_matmul(&key.try_transpose(-2, -1)?)?;
-            if options.causal {
-                let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
-                let row = scores.iota_of(scores.shape(), rows);
-                let sees = scores.iota_of(scores.shape(), columns).try_le(&row)?;
-                scores = sees.try_where_cond(&scores, f64::NEG_INFINITY)?;
+            if options.mask.is_none() && options.dropout.is_none() && attention::applies(self, key, value) {
+                return attention::attend(self, key, value, scale, options.causal);
             }
+            let mut scores = attention::scores(self, key, scale, options.causal)?;
             if let Some(mask) = &options.mask {
                 scores = match mask.dtype() {
                     DType::Bool => mask.try_where_cond(&scores, f64::NEG_INFINITY)?,

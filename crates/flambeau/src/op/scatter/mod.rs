@@ -1,4 +1,7 @@
 //! Scatter: writes or adds values along one dimension at positions given by another tensor; the adjoint of gather.
+//! `ordered` is the GPU's way where one list of positions serves every line.
+
+mod ordered;
 
 use super::elementwise::Block;
 use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
@@ -35,8 +38,8 @@ impl Structured for Scatter {
         }
     }
 
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
+    fn layout(&self, input: usize) -> Layout {
+        if input == 1 { Layout::Strided } else { Layout::Contiguous }
     }
 
     fn saves(&self) -> Saves {
@@ -74,11 +77,20 @@ impl Structured for Scatter {
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
         let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
+        let level = &index.access.levels[0];
+        let (start, strides) = (level.offset.value(index.data), index.meta.shape.strides());
+        let place = |k: usize| {
+            let along = level.axes.iter().zip(&strides);
+            let steps = along.map(|(axis, &stride)| (k as i64 / stride) % axis.size as i64 * axis.stride);
+            (start + steps.sum::<i64>()) as usize
+        };
+        let is_dense = index.access.is_contiguous();
+        let at = |k: usize| if is_dense { k } else { place(k) };
         let position = |k: usize| match index.buffer {
-            HostBuffer::I32(index) => i64::from(index[k]),
-            HostBuffer::U32(index) => i64::from(index[k]),
-            HostBuffer::U8(index) => i64::from(index[k]),
-            HostBuffer::I64(index) => index[k],
+            HostBuffer::I32(index) => i64::from(index[at(k)]),
+            HostBuffer::U32(index) => i64::from(index[at(k)]),
+            HostBuffer::U8(index) => i64::from(index[at(k)]),
+            HostBuffer::I64(index) => index[at(k)],
             _ => unreachable!("indexes are integers"),
         };
         let places = self.places(&base.meta.shape, &index.meta.shape, position)?;
@@ -104,9 +116,12 @@ impl Structured for Scatter {
         Ok(())
     }
 
-    /// One thread per result looks through the indexes of its line, in order: no atomics, the same sum every time.
-    /// Long lines take several dispatches.
+    /// Where lines have indexes of their own, one thread per result looks through those of its line, in order: no
+    /// atomics, the same sum every time. Long lines take several dispatches.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        if ordered::applies(self, call) {
+            return Ok(ordered::programs(self, call));
+        }
         let length = call.inputs[1].meta.shape[self.dim];
         let starts = (0..length.max(1)).step_by(PART);
         Ok(starts.map(|start| self.part(call, start, (start + PART).min(length))).collect())
@@ -122,22 +137,27 @@ impl Scatter {
         let (base, index, values) = (&call.inputs[0].meta, &call.inputs[1].meta, &call.inputs[2].meta);
         let mut params = Params::default();
         let numel = params.size(base.numel());
-        let (strides, index_strides) = (base.shape.strides(), index.shape.strides());
-        // Coordinates of the result, and the offset of its line in the index.
+        let (strides, value_strides) = (base.shape.strides(), values.shape.strides());
+        let found = &call.inputs[1].access.levels[0];
+        // Coordinates of the result, and the offsets of its line in the index and in the values.
         let (mut coordinates, mut inside) = (String::new(), String::from("true"));
         for d in 0..base.shape.rank() {
             let (size, stride) = (params.size(base.shape[d]), params.stride(strides[d]));
             if d == self.dim {
                 coordinates += &format!("    let place = (at / {stride}) % {size};\n");
             } else {
-                let (limit, along) = (params.size(index.shape[d]), params.stride(index_strides[d]));
-                coordinates +=
-                    &format!("    let c{d} = (at / {stride}) % {size};\n    line += c{d} * {along};\n");
+                let limit = params.size(index.shape[d]);
+                let (along, beside) = (params.stride(value_strides[d]), params.stride(found.axes[d].stride));
+                coordinates += &format!(
+                    "    let c{d} = (at / {stride}) % {size};\n    line += c{d} * {along};\n    indexes += c{d} * {beside};\n"
+                );
                 inside += &format!(" && c{d} < {limit}");
             }
         }
         let (begin, end) = (params.size(start), params.size(end));
-        let step = params.stride(index_strides[self.dim]);
+        let step = params.stride(value_strides[self.dim]);
+        let index_step = params.stride(found.axes[self.dim].stride);
+        let offset = params.push(Param::Linear(found.offset.clone()));
         let size = params.size(base.shape[self.dim]);
         let (node, run) = (params.size(call.node as usize), params.push(Param::Run));
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
@@ -160,11 +180,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let at = (group.x + group.y * groups.x) * 64u + thread;
     if (at >= {numel}) {{ return; }}
     var line = 0u;
+    var indexes = {offset};
 {coordinates}    var result = {first};
     if ({inside}) {{
         let step = {step};
         for (var j = {begin}; j < {end}; j++) {{
-            let found = u32(index[line + j * step]);
+            let found = u32(index[indexes + j * {index_step}]);
             if (found == place) {{ {combine} }}
             if (place == 0u && found >= {size}) {{ fl_fault({node}, {run}, found); }}
         }}
