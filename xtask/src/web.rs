@@ -21,7 +21,8 @@ const NODE_PACKAGES: &[&str] = &["nodejs", "npm"];
 const NODE_VERSION: u32 = 20;
 
 /// The browsers that the tests run in.
-const BROWSERS: [(&str, &str); 2] = [("/usr/bin/chromium", "chromium"), ("/usr/bin/firefox-esr", "firefox-esr")];
+const BROWSERS: [(&str, &str); 2] =
+    [("/usr/bin/chromium", "chromium"), ("/usr/bin/firefox-esr", "firefox-esr")];
 
 /// What the compiler's target features are called by wasm-opt.
 const FEATURES: [&str; 8] = [
@@ -34,6 +35,9 @@ const FEATURES: [&str; 8] = [
     "--enable-reference-types",
     "--enable-multivalue",
 ];
+
+/// What wasm-opt does.
+const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuum"];
 
 /// Which form of the module is built.
 #[derive(Clone, Copy, PartialEq)]
@@ -94,7 +98,9 @@ fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
 /// Node, and what the lock file names.
 fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     let version = shell::output(node().arg("--version"));
-    let major = version.as_deref().and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
+    let major = version
+        .as_deref()
+        .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
     match major {
         Some(major) if major >= NODE_VERSION => {}
         Some(old) => {
@@ -110,7 +116,10 @@ fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     if fs::read(&done).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!("Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.", package.display());
+    println!(
+        "Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.",
+        package.display()
+    );
     let mut ci = workspace.bare("npm");
     // Scripts of packages are not run: what is needed comes with the packages themselves.
     ci.current_dir(package).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
@@ -135,10 +144,11 @@ fn bindgen(workspace: &Workspace, module: &Path, folder: &Path) -> Result<(), Fa
     shell::run(run.arg(module).arg(folder), "Mend what is reported above, then `cargo xtask web`.")
 }
 
+/// Only what also makes the compressed module smaller: `-Oz` takes a tenth off the module, and makes it compress worse.
 fn shrink(package: &Path, from: &Path, to: &Path) -> Result<(), Failure> {
     make_folder(to.parent().unwrap_or(package))?;
     let mut optimise = node();
-    optimise.arg(package.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz").args(FEATURES);
+    optimise.arg(package.join("node_modules/binaryen/bin/wasm-opt")).args(PASSES).args(FEATURES);
     shell::run(optimise.arg(from).arg("-o").arg(to), "Read wasm-opt's error above.")
 }
 

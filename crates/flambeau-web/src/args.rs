@@ -5,7 +5,7 @@
 
 use crate::handles::{self, argument};
 use flambeau::nn::loss::Reduction;
-use flambeau::{Dims, DType, Generator, Operand, Padding, Result, Scalar, Spatial, Tensor};
+use flambeau::{DType, Dims, Generator, Operand, Padding, Result, Scalar, Spatial, Tensor};
 use std::cell::RefCell;
 
 /// What a call is given.
@@ -155,7 +155,11 @@ pub fn scalar(value: f64) -> Scalar {
 }
 
 fn whole(value: f64) -> Result<i64> {
-    if value.fract() == 0.0 { Ok(value as i64) } else { Err(argument("call", format!("{value} is not a whole number"))) }
+    if value.fract() == 0.0 {
+        Ok(value as i64)
+    } else {
+        Err(argument("call", format!("{value} is not a whole number")))
+    }
 }
 
 fn size(value: f64) -> Result<usize> {

@@ -18,7 +18,11 @@ fn named(names: Vec<String>, handles: &[u32]) -> Fallible<StateDict> {
 
 /// Named tensors as a safetensors file; `metadata` is a JSON object of strings.
 #[wasm_bindgen]
-pub async fn safetensors_write(names: Vec<String>, handles: Vec<u32>, metadata: String) -> Result<Vec<u8>, JsError> {
+pub async fn safetensors_write(
+    names: Vec<String>,
+    handles: Vec<u32>,
+    metadata: String,
+) -> Result<Vec<u8>, JsError> {
     let metadata: BTreeMap<String, String> = serde_json::from_str(&metadata)?;
     let tensors = named(names, &handles)?;
     Ok(write_safetensors(&tensors, &metadata).await?)
@@ -55,7 +59,8 @@ impl NamedTensors {
 
 impl NamedTensors {
     fn new(tensors: impl IntoIterator<Item = (String, Tensor)>, text: String) -> NamedTensors {
-        let (names, handles) = tensors.into_iter().map(|(name, tensor)| (name, handles::hold(tensor))).unzip();
+        let (names, handles) =
+            tensors.into_iter().map(|(name, tensor)| (name, handles::hold(tensor))).unzip();
         NamedTensors { names, handles, text }
     }
 }
@@ -93,7 +98,8 @@ pub fn checkpoint_read(bytes: &[u8], optimizer: u32) -> Result<NamedTensors, JsE
     let mut parts = read_states(bytes, &current()?)?;
     let model = parts.remove("model").ok_or_else(|| argument("checkpoint", "it holds no model"))?;
     if optimizer != 0 {
-        let state = parts.remove("optimizer").ok_or_else(|| argument("checkpoint", "it holds no optimizer"))?;
+        let state =
+            parts.remove("optimizer").ok_or_else(|| argument("checkpoint", "it holds no optimizer"))?;
         with_optimizer(optimizer, |optimizer| optimizer.load_state(&state))?;
     }
     let text = serde_json::to_string(&model.values)?;

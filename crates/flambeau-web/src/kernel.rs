@@ -38,7 +38,8 @@ impl Kernel {
 
     /// Adds the kernel to the graph; returns its outputs.
     pub fn call(&self, inputs: &[u32]) -> Result<Vec<u32>, JsError> {
-        let inputs = inputs.iter().map(|&handle| handles::operand(handle)).collect::<Fallible<Vec<Tensor>>>()?;
+        let inputs =
+            inputs.iter().map(|&handle| handles::operand(handle)).collect::<Fallible<Vec<Tensor>>>()?;
         let inputs: Vec<&Tensor> = inputs.iter().collect();
         let kernel = self.0.as_ref().ok_or_else(|| JsError::new("the kernel is gone"))?;
         Ok(hold_all(kernel.call(&inputs)?))

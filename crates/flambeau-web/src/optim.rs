@@ -27,7 +27,8 @@ pub fn with_optimizer<T>(number: u32, body: impl FnOnce(&mut dyn Optimizer) -> F
 
 fn build<R: Rule>(groups: Vec<(Vec<Parameter>, Value)>) -> Fallible<Box<dyn Optimizer>> {
     let groups = groups.into_iter().map(|(parameters, given)| {
-        let defaults = serde_json::to_value(R::default()).map_err(|error| argument(R::NAME, error.to_string()))?;
+        let defaults =
+            serde_json::to_value(R::default()).map_err(|error| argument(R::NAME, error.to_string()))?;
         let mut options = Options::from_value(R::NAME, defaults)?.rest();
         for (name, value) in Options::from_value(R::NAME, given)?.rest() {
             match options.get_mut(&name) {
@@ -99,7 +100,10 @@ pub fn optimizer_rates(number: u32) -> Result<Vec<f64>, JsError> {
 pub fn optimizer_set_rates(number: u32, rates: &[f64]) -> Result<(), JsError> {
     Ok(with_optimizer(number, |optimizer| {
         if rates.len() != optimizer.group_count() {
-            return Err(argument("optimizer", format!("{} rates for {} groups", rates.len(), optimizer.group_count())));
+            return Err(argument(
+                "optimizer",
+                format!("{} rates for {} groups", rates.len(), optimizer.group_count()),
+            ));
         }
         rates.iter().enumerate().for_each(|(group, &rate)| optimizer.set_group_learning_rate(group, rate));
         Ok(())
@@ -154,7 +158,8 @@ pub async fn lbfgs_step(number: u32, closure: js_sys::Function) -> Result<f64, J
     let place = LBFGS.with(|all| all.get(number)).map_err(|error| JsError::from(error))?;
     let mut lbfgs = place.take().ok_or_else(|| JsError::new("lbfgs: a step is under way already"))?;
     let loss = || -> Fallible<Tensor> {
-        let handle = closure.call0(&JsValue::NULL).map_err(|error| argument("lbfgs", format!("{error:?}")))?;
+        let handle =
+            closure.call0(&JsValue::NULL).map_err(|error| argument("lbfgs", format!("{error:?}")))?;
         handles::get(handle.as_f64().unwrap_or(0.0) as u32)
     };
     let result = lbfgs.step(loss).await;

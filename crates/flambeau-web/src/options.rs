@@ -13,7 +13,8 @@ pub struct Options {
 impl Options {
     /// Parses an object.
     pub fn parse(of: &'static str, json: &str) -> Result<Options> {
-        let value = serde_json::from_str(json).map_err(|error| argument(of, format!("bad options: {error}")))?;
+        let value =
+            serde_json::from_str(json).map_err(|error| argument(of, format!("bad options: {error}")))?;
         Options::from_value(of, value)
     }
 

@@ -202,7 +202,12 @@ fn options(create_graph: bool, retain_graph: bool) -> BackwardOptions {
 
 /// Adds gradients to the leaves. The tensor is then evaluated with the next step.
 #[wasm_bindgen]
-pub fn tensor_backward(handle: u32, grad: u32, create_graph: bool, retain_graph: bool) -> Result<(), JsError> {
+pub fn tensor_backward(
+    handle: u32,
+    grad: u32,
+    create_graph: bool,
+    retain_graph: bool,
+) -> Result<(), JsError> {
     handles::keep(handle)?;
     let tensor = handles::get(handle)?;
     let grad = if grad == 0 { None } else { Some(handles::operand(grad)?) };
@@ -217,7 +222,9 @@ pub fn autograd_grad(
     create_graph: bool,
     retain_graph: bool,
 ) -> Result<Vec<u32>, JsError> {
-    let all = |handles: &[u32]| handles.iter().map(|&handle| handles::operand(handle)).collect::<flambeau::Result<Vec<_>>>();
+    let all = |handles: &[u32]| {
+        handles.iter().map(|&handle| handles::operand(handle)).collect::<flambeau::Result<Vec<_>>>()
+    };
     let grads = autograd::grad(&all(outputs)?, &all(inputs)?, options(create_graph, retain_graph))?;
     Ok(grads.into_iter().map(|grad| grad.map_or(0, handles::hold)).collect())
 }

@@ -52,10 +52,13 @@ fn docs(sources: &str, name: &str) -> String {
     };
     let Some(at) = lines.iter().position(declares) else { return String::new() };
     let before = lines[..at].iter().rev().map(|line| line.trim());
-    let mut block: Vec<&str> =
-        before.take_while(|line| line.starts_with("///") || line.starts_with("#[")).filter(|line| line.starts_with("///")).collect();
+    let mut block: Vec<&str> = before
+        .take_while(|line| line.starts_with("///") || line.starts_with("#["))
+        .filter(|line| line.starts_with("///"))
+        .collect();
     block.reverse();
-    let paragraph = block.iter().map(|line| line.trim_start_matches('/').trim()).take_while(|line| !line.is_empty());
+    let paragraph =
+        block.iter().map(|line| line.trim_start_matches('/').trim()).take_while(|line| !line.is_empty());
     let text = paragraph.collect::<Vec<_>>().join(" ");
     // Links to Rust items mean nothing in TypeScript.
     let mut plain = String::new();
@@ -105,7 +108,12 @@ fn generate() -> String {
     let mut library = String::new();
     sources(&root().join("crates/flambeau/src"), &mut library);
     let (mut methods, mut functions) = (String::new(), String::new());
-    let mut add = |name: &str, number: usize, params: &[(String, String)], method: bool, output: &str, caller: &str| {
+    let mut add = |name: &str,
+                   number: usize,
+                   params: &[(String, String)],
+                   method: bool,
+                   output: &str,
+                   caller: &str| {
         let declared: Vec<&str> = params.iter().map(|(declared, _)| declared.as_str()).collect();
         let written: String = params.iter().map(|(_, written)| written.as_str()).collect();
         let text = docs(&library, name);
@@ -116,7 +124,11 @@ fn generate() -> String {
             true => writeln!(
                 to,
                 "  {}  {name}({declared}): {output} {{\n    return {caller}({number}, args(this){written});\n  }}\n",
-                if text.is_empty() { String::new() } else { format!("{}  ", text).trim_end().to_string() + "\n" }
+                if text.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}  ", text).trim_end().to_string() + "\n"
+                }
             ),
             false => writeln!(
                 to,

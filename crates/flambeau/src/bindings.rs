@@ -47,7 +47,8 @@ pub fn from_bytes(bytes: &[u8], shape: &[usize], dtype: DType, device: &Device) 
     let meta = Meta::new(Shape::from(shape), dtype);
     let needed = meta.numel() * dtype.size();
     if bytes.len() != needed {
-        let message = format!("{} bytes are given, {dtype} of shape {} has {needed}", bytes.len(), meta.shape);
+        let message =
+            format!("{} bytes are given, {dtype} of shape {} has {needed}", bytes.len(), meta.shape);
         return Err(Error::shape("tensor", message));
     }
     Tensor::from_bytes(bytes, meta, device)

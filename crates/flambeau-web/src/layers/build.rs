@@ -53,9 +53,15 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
         "batch_norm1d" => boxed(BatchNorm1d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
         "batch_norm2d" => boxed(BatchNorm2d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
         "batch_norm3d" => boxed(BatchNorm3d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
-        "instance_norm1d" => boxed(InstanceNorm1d::try_with_options(o.size("features")?, instance_norm(o)?, device)?),
-        "instance_norm2d" => boxed(InstanceNorm2d::try_with_options(o.size("features")?, instance_norm(o)?, device)?),
-        "instance_norm3d" => boxed(InstanceNorm3d::try_with_options(o.size("features")?, instance_norm(o)?, device)?),
+        "instance_norm1d" => {
+            boxed(InstanceNorm1d::try_with_options(o.size("features")?, instance_norm(o)?, device)?)
+        }
+        "instance_norm2d" => {
+            boxed(InstanceNorm2d::try_with_options(o.size("features")?, instance_norm(o)?, device)?)
+        }
+        "instance_norm3d" => {
+            boxed(InstanceNorm3d::try_with_options(o.size("features")?, instance_norm(o)?, device)?)
+        }
         "layer_norm" => {
             let shape: Vec<usize> = o.numbers("shape")?.into_iter().map(|size| size as usize).collect();
             let layer = LayerNormOptions {
@@ -67,7 +73,8 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
         }
         "rms_norm" => {
             let shape: Vec<usize> = o.numbers("shape")?.into_iter().map(|size| size as usize).collect();
-            let layer = RmsNormOptions { eps: o.maybe_number("eps")?, elementwise_affine: o.flag("affine", true)? };
+            let layer =
+                RmsNormOptions { eps: o.maybe_number("eps")?, elementwise_affine: o.flag("affine", true)? };
             boxed(RmsNorm::try_with_options(shape, layer, device)?)
         }
         "group_norm" => {
@@ -101,8 +108,11 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
         "upsample" => {
             let size: Vec<usize> = o.numbers("size")?.into_iter().map(|size| size as usize).collect();
             let factors = o.numbers("factor")?;
-            let options =
-                if size.is_empty() { InterpolateOptions::factor(&factors) } else { InterpolateOptions::size(&size) };
+            let options = if size.is_empty() {
+                InterpolateOptions::factor(&factors)
+            } else {
+                InterpolateOptions::size(&size)
+            };
             let options = options.with_mode(interpolation(&o.word("mode", "nearest")?)?);
             let aligned = o.flag("align_corners", false)?;
             boxed(Upsample::with_options(if aligned { options.with_align_corners() } else { options }))
@@ -143,18 +153,23 @@ fn activation(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box
         "leaky_relu" => boxed(LeakyRelu { negative_slope: o.number("slope", 0.01)? }),
         "elu" => boxed(Elu { alpha: o.number("alpha", 1.0)? }),
         "celu" => boxed(Celu { alpha: o.number("alpha", 1.0)? }),
-        "softplus" => boxed(Softplus { beta: o.number("beta", 1.0)?, threshold: o.number("threshold", 20.0)? }),
+        "softplus" => {
+            boxed(Softplus { beta: o.number("beta", 1.0)?, threshold: o.number("threshold", 20.0)? })
+        }
         "hardtanh" => boxed(Hardtanh { min_val: o.number("min", -1.0)?, max_val: o.number("max", 1.0)? }),
         "hardshrink" => boxed(Hardshrink { lambda: o.number("lambda", 0.5)? }),
         "softshrink" => boxed(Softshrink { lambda: o.number("lambda", 0.5)? }),
-        "threshold" => boxed(Threshold { threshold: o.number("threshold", 0.0)?, value: o.number("value", 0.0)? }),
+        "threshold" => {
+            boxed(Threshold { threshold: o.number("threshold", 0.0)?, value: o.number("value", 0.0)? })
+        }
         "softmax" => boxed(Softmax { dim: o.dim("dim", -1)? }),
         "log_softmax" => boxed(LogSoftmax { dim: o.dim("dim", -1)? }),
         "softmin" => boxed(Softmin { dim: o.dim("dim", -1)? }),
         "softmax2d" => boxed(Softmax2d),
         "glu" => boxed(Glu { dim: o.dim("dim", -1)? }),
         "prelu" => {
-            let layer = PReluOptions { num_parameters: o.size_or("parameters", 1)?, init: o.number("init", 0.25)? };
+            let layer =
+                PReluOptions { num_parameters: o.size_or("parameters", 1)?, init: o.number("init", 0.25)? };
             boxed(PRelu::try_with_options(layer, device)?)
         }
         "rrelu" => boxed(RRelu::new(o.number("lower", 1.0 / 8.0)?, o.number("upper", 1.0 / 3.0)?)),
@@ -214,7 +229,12 @@ fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
                 mode: bag(&o.word("mode", "mean")?)?,
                 padding_idx: o.maybe_size("padding_index")?,
             };
-            Layer::EmbeddingBag(EmbeddingBag::try_with_options(o.size("rows")?, o.size("width")?, layer, device)?)
+            Layer::EmbeddingBag(EmbeddingBag::try_with_options(
+                o.size("rows")?,
+                o.size("width")?,
+                layer,
+                device,
+            )?)
         }
         "multihead_attention" => {
             let layer = MultiheadAttentionOptions {
@@ -224,7 +244,12 @@ fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
                 vdim: o.maybe_size("value_width")?,
                 batch_first: o.flag("batch_first", false)?,
             };
-            Layer::Attention(MultiheadAttention::try_with_options(o.size("width")?, o.size("heads")?, layer, device)?)
+            Layer::Attention(MultiheadAttention::try_with_options(
+                o.size("width")?,
+                o.size("heads")?,
+                layer,
+                device,
+            )?)
         }
         "rnn" => {
             let layer = RnnOptions {
@@ -357,7 +382,10 @@ fn conv<const N: usize>(o: &mut Options, device: &Device) -> Result<Conv<N>> {
         "replicate" => PaddingMode::Replicate,
         "circular" => PaddingMode::Circular,
         other => {
-            return Err(argument("conv", format!("padding_mode {other} is none of zeros, reflect, replicate, circular")));
+            return Err(argument(
+                "conv",
+                format!("padding_mode {other} is none of zeros, reflect, replicate, circular"),
+            ));
         }
     };
     let layer = ConvLayerOptions { conv, bias: o.flag("bias", true)?, padding_mode };

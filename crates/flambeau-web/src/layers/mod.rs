@@ -7,9 +7,10 @@ use crate::handles::{self, argument};
 use crate::slab::Slab;
 use crate::tensor::hold_all;
 use flambeau::nn::{
-    AttentionMasks, AttentionWeights, Bilinear, Buffer, CosineSimilarity, EmbeddingBag, Forward, Gru, GruCell, Lstm,
-    LstmCell, Module, MultiheadAttention, PairwiseDistance, Parameter, Rnn, RnnCell, Transformer, TransformerDecoder,
-    TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer, TransformerMasks,
+    AttentionMasks, AttentionWeights, Bilinear, Buffer, CosineSimilarity, EmbeddingBag, Forward, Gru,
+    GruCell, Lstm, LstmCell, Module, MultiheadAttention, PairwiseDistance, Parameter, Rnn, RnnCell,
+    Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
+    TransformerMasks,
 };
 use flambeau::{Result as Fallible, Tensor};
 use wasm_bindgen::prelude::*;
@@ -77,7 +78,8 @@ impl Layer {
                 }
             }
             Layer::Attention(layer) => {
-                let (query, key, value): (Tensor, Tensor, Tensor) = (args.take()?, args.take()?, args.take()?);
+                let (query, key, value): (Tensor, Tensor, Tensor) =
+                    (args.take()?, args.take()?, args.take()?);
                 let masks = masks(args)?;
                 match args.take::<bool>()? {
                     true => {
@@ -100,7 +102,8 @@ impl Layer {
             Layer::Lstm(layer) => {
                 let input: Tensor = args.take()?;
                 let states = pair(args.take()?, args.take()?);
-                let (output, (hidden, cell)) = layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
+                let (output, (hidden, cell)) =
+                    layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
                 vec![output, hidden, cell]
             }
             Layer::RnnCell(layer) => {
@@ -217,7 +220,11 @@ pub fn layer_slots(number: u32) -> Result<Vec<u32>, JsError> {
 #[wasm_bindgen]
 pub fn layer_train(number: u32, training: bool) -> Result<(), JsError> {
     let layer = layer(number)?;
-    if training { layer.module().train() } else { layer.module().eval() }
+    if training {
+        layer.module().train()
+    } else {
+        layer.module().eval()
+    }
     Ok(())
 }
 

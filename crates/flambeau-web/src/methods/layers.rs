@@ -3,10 +3,19 @@
 use super::methods;
 use crate::args::Around;
 use crate::handles::argument;
-use flambeau::nn::functional::{AttentionOptions, BagMode, EmbeddingBagOptions, InterpolateMode, InterpolateOptions};
-use flambeau::{AvgPoolOptions, ConvOptions, ConvTransposeOptions, Generator, MaxPoolOptions, Result, Tensor};
+use flambeau::nn::functional::{
+    AttentionOptions, BagMode, EmbeddingBagOptions, InterpolateMode, InterpolateOptions,
+};
+use flambeau::{
+    AvgPoolOptions, ConvOptions, ConvTransposeOptions, Generator, MaxPoolOptions, Result, Tensor,
+};
 
-fn conv<const N: usize>(stride: &Around, padding: &Around, dilation: &Around, groups: usize) -> Result<ConvOptions<N>> {
+fn conv<const N: usize>(
+    stride: &Around,
+    padding: &Around,
+    dilation: &Around,
+    groups: usize,
+) -> Result<ConvOptions<N>> {
     Ok(ConvOptions::default()
         .with_stride(stride.sizes::<N>()?)
         .with_padding(padding.padding::<N>()?)

@@ -37,8 +37,7 @@ pub struct Param {
 }
 
 /// The tables, in the order of the numbers that JavaScript uses.
-const TABLES: [&[Call]; 5] =
-    [create::CALLS, shape::CALLS, arithmetic::CALLS, layers::CALLS, losses::CALLS];
+const TABLES: [&[Call]; 5] = [create::CALLS, shape::CALLS, arithmetic::CALLS, layers::CALLS, losses::CALLS];
 
 /// The method with this number.
 pub fn call(mut number: usize) -> Option<Call> {
