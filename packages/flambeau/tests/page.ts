@@ -1,6 +1,7 @@
 /** What the test page does: runs everything, and tells the console. */
 
 import { runAll } from "./cases/index.js";
+import "./cases/worker.js";
 import { runSuite } from "./selftest.js";
 
 const asked = new URLSearchParams(location.search);
@@ -16,7 +17,7 @@ const file = async (path: string): Promise<Uint8Array> => {
 
 async function everything(): Promise<string[]> {
   const failed = await runAll({ device, file, tell, filter: only });
-  const suite = only === "" ? await runSuite({ device, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
+  const suite = only === "" || only === "suite" ? await runSuite({ device, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
   return [...failed, ...suite];
 }
 
