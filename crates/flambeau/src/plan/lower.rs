@@ -202,11 +202,12 @@ impl<'a> Emitter<'a> {
         }
         let is_source = self.graph.node(value).op.as_ref().is_some_and(Op::is_source);
         // All its uses here are at paths that find the same elements.
-        let member = match self.schedule.roles[value.node as usize] {
+        let here = match self.schedule.roles[value.node as usize] {
             Role::Member { group, path } if group as usize == self.group => Some(path),
-            _ => None,
+            Role::Copied => Some(path),
+            _ => is_source.then_some(path),
         };
-        if let Some(path) = if is_source { Some(path) } else { member } {
+        if let Some(path) = here {
             let result = self.compute(value, path);
             if pads && !is_source {
                 let access = self.climb(Access::contiguous(&self.graph.meta(value).shape), path);

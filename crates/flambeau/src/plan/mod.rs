@@ -4,6 +4,7 @@
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
 pub(crate) mod access;
+mod copies;
 mod cost;
 mod explain;
 mod pack;

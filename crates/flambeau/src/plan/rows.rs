@@ -75,10 +75,11 @@ impl Space {
         let Some(rows) = &self.rows else { return false };
         let (length, count) = (self.row_length(), self.numel());
         let number = count / length.max(1);
-        count > 0
-            && (count <= FEW_ELEMENTS && length <= SHORT_ROW
-                || rows.along && (length <= SHORT_ROW || number >= MANY_ROWS)
-                || !rows.along && number >= ROWS_FOR_THREADS && length <= SHORT_ROW)
+        let fills = match rows.along {
+            true => length <= SHORT_ROW || number >= MANY_ROWS,
+            false => length <= SHORT_ROW && (number >= ROWS_FOR_THREADS || count <= FEW_ELEMENTS),
+        };
+        count > 0 && fills
     }
 
     /// The space with a reduction whose result is used at the kernel's own coordinates: its reduced coordinates

@@ -1,9 +1,9 @@
 //! Decides which nodes share a kernel.
 //!
 //! Nodes are visited from the results backwards. A node whose every use lies in one kernel, at the same coordinates,
-//! becomes part of that kernel; a node used in several places gets memory of its own, and is computed by one of the
-//! kernels that use it where that makes no cycle. Views are never kernels: their readers look through them.
-//! Which reductions a kernel can hold is said in `rows`.
+//! becomes part of that kernel; a node used in several places is computed in each of them if that is cheap, else gets
+//! memory of its own, and is computed by one of the kernels that use it where that makes no cycle. Views are never
+//! kernels: their readers look through them. Which reductions a kernel can hold is said in `rows`.
 
 use super::access::Access;
 use super::graph::{Graph, Ref};
@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 /// everywhere. One is left for the device's status word.
 pub(crate) const MAX_BINDINGS: usize = 7;
 /// Ops one kernel may hold: a chain of 100,000 ops is many kernels, not one shader.
-const MAX_OPS: usize = 64;
+pub(super) const MAX_OPS: usize = 64;
 /// How far the search for a cycle goes before it gives up and keeps the kernels apart.
 const MAX_SEARCH: usize = 512;
 /// How many nodes lie at most between a value per row that is stored and the reduction it comes from.
@@ -87,9 +87,9 @@ pub(crate) struct Group {
     /// Nodes computed here and stored, with the path they are computed at; the first gives the kernel its shape.
     pub outputs: Vec<(u32, u32)>,
     pub space: Space,
-    ops: usize,
+    pub(super) ops: usize,
     /// Values it reads from memory, as far as known.
-    frontier: BTreeSet<Ref>,
+    pub(super) frontier: BTreeSet<Ref>,
 }
 
 /// What a node has become.
@@ -101,6 +101,8 @@ pub(crate) enum Role {
     Input,
     /// Part of a fused kernel, at a path; stored if it is one of the group's outputs.
     Member { group: u32, path: u32 },
+    /// Computed again by every kernel that uses it.
+    Copied,
     /// A structured kernel of its own.
     Structured,
 }
@@ -114,14 +116,14 @@ pub(crate) struct Schedule {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Use {
-    group: u32,
+pub(super) struct Use {
+    pub group: u32,
     path: u32,
 }
 
-struct Scheduler<'a> {
-    graph: &'a Graph,
-    schedule: Schedule,
+pub(super) struct Scheduler<'a> {
+    pub graph: &'a Graph,
+    pub schedule: Schedule,
     uses: Vec<Vec<Use>>,
     /// Needed in memory by a structured op, a gather, or the caller.
     required: Vec<bool>,
@@ -244,6 +246,9 @@ impl Scheduler<'_> {
             && self.admits(at, index, is_reduction, false)
         {
             return self.join(at, index, false);
+        }
+        if fuse && !required && self.copies(index, &uses) {
+            return;
         }
         self.schedule.stored[i] = true;
         for candidate in uses.iter().filter(|_| fuse) {
@@ -403,7 +408,7 @@ impl Scheduler<'_> {
     }
 
     /// Records that a kernel reads a value at a path, looking through views.
-    fn push_use(&mut self, mut value: Ref, mut at: Use) {
+    pub(super) fn push_use(&mut self, mut value: Ref, mut at: Use) {
         while let Some(Op::View(_)) = &self.graph.node(value).op {
             at.path = self.schedule.paths.of(Step::View { parent: at.path, view: value.node });
             value = self.graph.node(value).inputs[0];
@@ -453,20 +458,22 @@ impl Scheduler<'_> {
 
     /// Would storing the node from inside the kernel make the kernel wait for itself?
     fn makes_cycle(&mut self, index: u32, group: u32) -> bool {
-        let mut stack = vec![index];
-        self.search.start(self.graph.nodes.len(), self.schedule.groups.len());
+        // Nodes with whether another kernel stands between them and the node.
+        let mut stack = vec![(index, false)];
+        self.search.start(2 * self.graph.nodes.len(), self.schedule.groups.len());
         let mut seen = 0;
-        while let Some(node) = stack.pop() {
+        while let Some((node, outside)) = stack.pop() {
             for &consumer in &self.consumers[node as usize] {
                 let role = self.schedule.roles[consumer as usize];
                 if matches!(role, Role::Member { group: other, .. } if other == group) {
-                    // Reached from the node itself it is the use being fused; from outside, a cycle.
-                    if node != index && !self.inside(node, group) {
+                    if outside {
                         return true;
                     }
                     continue;
                 }
-                if !Search::see(self.search.number, &mut self.search.nodes, consumer) {
+                let outside = outside || matches!(role, Role::Member { .. } | Role::Structured);
+                let mark = 2 * consumer + u32::from(outside);
+                if !Search::see(self.search.number, &mut self.search.nodes, mark) {
                     continue;
                 }
                 seen += 1;
@@ -476,26 +483,12 @@ impl Scheduler<'_> {
                 if let Role::Member { group: other, .. } = role
                     && Search::see(self.search.number, &mut self.search.groups, other)
                 {
-                    stack.extend(self.schedule.groups[other as usize].outputs.iter().map(|&(node, _)| node));
+                    let outputs = &self.schedule.groups[other as usize].outputs;
+                    stack.extend(outputs.iter().map(|&(node, _)| (node, true)));
                 }
-                stack.push(consumer);
+                stack.push((consumer, outside));
             }
         }
         false
-    }
-
-    /// Is the node computed by the kernel itself, or a view its members look through?
-    fn inside(&self, node: u32, group: u32) -> bool {
-        let mut value = Ref { node, output: 0 };
-        loop {
-            match self.schedule.roles[value.node as usize] {
-                Role::Member { group: other, .. } => return other == group,
-                Role::Transparent if self.graph.node(value).view().is_some() => {
-                    value = self.graph.node(value).inputs[0];
-                }
-                Role::Transparent => return true,
-                Role::Structured | Role::Input => return false,
-            }
-        }
     }
 }

@@ -82,7 +82,7 @@ fn special() -> Vec<Case> {
     };
     let half = vec![Input::new([3, 40], DType::F16, (-2.0, 2.0))];
     vec![
-        given("masked softmax", two, |x| x[0].try_add(&x[1].detach())?.try_softmax(1)),
+        given("masked softmax", two, |x| x[0].try_add(x[1].detach())?.try_softmax(1)),
         given("softmax in f16", half, |x| x[0].try_softmax(1)),
         given("rows regrouped", vec![Input::floats([2, 6, 5])], |x| {
             let groups = x[0].try_reshape([2, 2, 15])?;

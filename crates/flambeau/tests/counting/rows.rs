@@ -77,10 +77,9 @@ fn backward_in_one_kernel() {
     check(&|x| x.rms_norm(&[10], Some(&w), 1e-5));
 }
 
-/// The number of rows that count; the rows with their gradients; the mean. One more where the rows' kernel has no
-/// binding left for what the loss reads of it.
+/// Which rows count, and their number; log softmax; the rows with their gradients; the mean.
 #[test]
-fn cross_entropy_in_few_kernels() {
+fn cross_entropy_in_four_kernels() {
     let _alone = alone();
     let device = Device::cpu();
     let x = random(&[8, 10], &device).requires_grad();
@@ -118,4 +117,16 @@ fn attention_takes_linear_memory() {
     };
     let (short, long) = (peak(512), peak(1024));
     assert!(long < 3 * short, "{short} bytes, then {long}");
+}
+
+/// A sum that two kernels use is a cheap thing to compute twice: it is never written.
+#[test]
+fn cheap_values_are_computed_again() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let (x, bias) = (random(&[64, 32], &device), random(&[32], &device));
+    let sum = &x + &bias;
+    // Rows and columns cannot share a kernel.
+    let (rows, columns) = (sum.exp().sum(1), sum.sin().sum(0));
+    assert_kernels(2, &[&rows, &columns]);
 }

@@ -77,9 +77,7 @@ impl RowShape {
         let pieces = units.div_ceil(threads).next_power_of_two();
         let fits = |kept: &Kept| kept.types.len() * pieces * lanes <= MAX_KEPT;
         let kept = match pieces * lanes <= MAX_ELEMENTS {
-            true => [Kept::values(kernel, |_| true), Kept::values(kernel, |kind| is_load(kind))]
-                .into_iter()
-                .find(fits),
+            true => [Kept::values(kernel, |_| true), Kept::values(kernel, is_load)].into_iter().find(fits),
             false => None,
         };
         let pieces = kept.is_some().then_some(pieces);

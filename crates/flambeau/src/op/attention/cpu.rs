@@ -46,14 +46,14 @@ impl Matrix {
     }
 
     /// From this row on.
-    fn from_row(self, row: usize) -> Matrix {
+    fn starting_at(self, row: usize) -> Matrix {
         // Safety: the row is one of the matrix.
         Matrix { data: unsafe { self.data.offset(row as isize * self.row) }, ..self }
     }
 }
 
 impl Target {
-    fn from_row(self, row: usize) -> Target {
+    fn starting_at(self, row: usize) -> Target {
         // Safety: the row is one of the matrix.
         Target { data: unsafe { self.data.offset(row as isize * self.row) }, ..self }
     }
@@ -165,7 +165,7 @@ impl Head<'_> {
         let mut scores = vec![0f32; QUERIES * keys];
         self.blocks(|first, count, seen| {
             let block = Target { data: scores.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, width), q.from_row(first), k.transposed(), self.scale);
+            product(block, false, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
             for (row, scores) in scores.chunks_exact_mut(seen).take(count).enumerate() {
                 let (scores, hidden) = scores.split_at_mut(self.seen(first + row, seen));
                 hidden.fill(0.0);
@@ -174,10 +174,10 @@ impl Head<'_> {
                 let sum: f32 = scores.iter().sum();
                 scores.iter_mut().for_each(|score| *score /= sum);
                 // Safety: the query is one of the result.
-                unsafe { logarithms.from_row(first + row).data.write(largest + sum.ln()) };
+                unsafe { logarithms.starting_at(first + row).data.write(largest + sum.ln()) };
             }
             let weights = Matrix::dense(&scores, seen);
-            product(sums.from_row(first), false, (count, value_width, seen), weights, v, 1.0);
+            product(sums.starting_at(first), false, (count, value_width, seen), weights, v, 1.0);
         });
     }
 
@@ -193,9 +193,9 @@ impl Head<'_> {
         let (mut weights, mut scores) = (vec![0f32; QUERIES * keys], vec![0f32; QUERIES * keys]);
         self.blocks(|first, count, seen| {
             let block = Target { data: weights.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, width), q.from_row(first), k.transposed(), self.scale);
+            product(block, false, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
             let block = Target { data: scores.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, value_width), g.from_row(first), v.transposed(), 1.0);
+            product(block, false, (count, seen, value_width), g.starting_at(first), v.transposed(), 1.0);
             let rows = weights.chunks_exact_mut(seen).zip(scores.chunks_exact_mut(seen)).take(count);
             for (row, (weights, scores)) in rows.enumerate() {
                 let at = (self.batch * count_all + first + row) * heads + self.head;
@@ -209,7 +209,7 @@ impl Head<'_> {
                 }
             }
             let (weights, scores) = (Matrix::dense(&weights, seen), Matrix::dense(&scores, seen));
-            product(queries.from_row(first), false, (count, width, seen), scores, k, self.scale);
+            product(queries.starting_at(first), false, (count, width, seen), scores, k, self.scale);
             let adds = first > 0;
             let by_query = scores.transposed();
             // Keys that earlier blocks did not see have nothing yet.
@@ -222,10 +222,17 @@ impl Head<'_> {
                         ..matrix
                     };
                     let size = (to - from, width, count);
-                    product(by_key.from_row(from), adds, size, part(by_query), q.from_row(first), self.scale);
+                    product(
+                        by_key.starting_at(from),
+                        adds,
+                        size,
+                        part(by_query),
+                        q.starting_at(first),
+                        self.scale,
+                    );
                     let size = (to - from, value_width, count);
                     let weights = part(weights.transposed());
-                    product(by_value.from_row(from), adds, size, weights, g.from_row(first), 1.0);
+                    product(by_value.starting_at(from), adds, size, weights, g.starting_at(first), 1.0);
                 }
             }
         });

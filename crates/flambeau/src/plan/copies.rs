@@ -1,0 +1,78 @@
+//! Which nodes are computed again by every kernel that uses them, instead of being written to memory for them.
+
+use super::graph::Ref;
+use super::schedule::{MAX_BINDINGS, MAX_OPS, Role, Scheduler, Use};
+use crate::op::Op;
+
+/// Ops that a kernel computes again rather than have their result in memory.
+const MAX_COPIED: usize = 4;
+/// A value this many times smaller than another costs nothing beside it.
+const SMALL: usize = 8;
+
+impl Scheduler<'_> {
+    /// Lets every kernel that uses a node compute it again, if it is a few cheap ops, and that makes no kernel read
+    /// more than the node's own values; false if not.
+    pub fn copies(&mut self, index: u32, uses: &[Use]) -> bool {
+        let Some(leaves) = self.leaves(index) else { return false };
+        let (graph, own) = (self.graph, Ref { node: index, output: 0 });
+        let numel = graph.meta(own).numel();
+        let pays = |at: &Use| {
+            let group = &self.schedule.groups[at.group as usize];
+            let new = || leaves.iter().filter(|leaf| !group.frontier.contains(leaf));
+            let read: usize = new().map(|&leaf| graph.meta(leaf).numel()).filter(|n| n * SMALL > numel).sum();
+            read <= numel
+                && group.ops + MAX_COPIED <= MAX_OPS
+                && group.frontier.len() + new().count() + group.outputs.len() <= MAX_BINDINGS
+        };
+        if !uses.iter().all(pays) {
+            return false;
+        }
+        self.schedule.roles[index as usize] = Role::Copied;
+        let mut done: Vec<Use> = Vec::new();
+        for &at in uses {
+            if !done.contains(&at) {
+                done.push(at);
+                let group = &mut self.schedule.groups[at.group as usize];
+                group.frontier.remove(&own);
+                group.ops += 1;
+                graph.nodes[index as usize].inputs.iter().for_each(|&input| self.push_use(input, at));
+            }
+        }
+        true
+    }
+
+    /// What a node is computed from by a few cheap ops, if all of that will be in memory or is small.
+    fn leaves(&self, index: u32) -> Option<Vec<Ref>> {
+        let graph = self.graph;
+        let numel = graph.nodes[index as usize].outputs[0].numel();
+        let is_cheap = |op: &Op| match op {
+            Op::Map(map) => map.wgsl_helpers.is_empty(),
+            Op::Cast => true,
+            _ => false,
+        };
+        if !graph.nodes[index as usize].op.as_ref().is_some_and(is_cheap) {
+            return None;
+        }
+        let (mut stack, mut leaves, mut ops) = (vec![index], Vec::new(), 0);
+        while let Some(node) = stack.pop() {
+            ops += 1;
+            for &input in &graph.nodes[node as usize].inputs {
+                let base = graph.base(input);
+                match &graph.node(base).op {
+                    Some(Op::Bits) => return None,
+                    Some(op) if op.is_source() => {}
+                    Some(op) if op.structured().is_none() && graph.meta(base).numel() * SMALL > numel => {
+                        if !is_cheap(op) || ops + stack.len() >= MAX_COPIED {
+                            return None;
+                        }
+                        stack.push(base.node);
+                    }
+                    _ => leaves.push(base),
+                }
+            }
+        }
+        leaves.sort_unstable();
+        leaves.dedup();
+        Some(leaves)
+    }
+}
