@@ -24,14 +24,25 @@ pub fn device(number: u32) -> flambeau::Result<Device> {
     DEVICES.with(|devices| devices.get(number)).map(|device| (*device).clone())
 }
 
-/// Opens a device: `cpu`, or a GPU. Returns its number.
+/// Opens a device: `cpu`, or a GPU. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
+/// software adapters, whose names browsers hide from WebAssembly.
 #[wasm_bindgen]
-pub async fn device_open(cpu: bool, low_power: bool, allow_software: bool) -> Result<u32, JsError> {
-    let power_preference =
-        if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
+pub async fn device_open(
+    cpu: bool,
+    low_power: bool,
+    allow_software: bool,
+    avoid_barriers: bool,
+    workgroup_size: u32,
+) -> Result<u32, JsError> {
+    let power_preference = if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
     let device = match cpu {
         true => Device::cpu(),
-        false => Device::gpu(&GpuConfig { power_preference, allow_software, ..GpuConfig::default() }).await?,
+        false => {
+            let default = GpuConfig::default();
+            let workgroup_size = if workgroup_size == 0 { default.workgroup_size } else { workgroup_size };
+            let config = GpuConfig { power_preference, allow_software, avoid_barriers, workgroup_size, ..default };
+            Device::gpu(&config).await?
+        }
     };
     Ok(DEVICES.with(|devices| devices.add(device)))
 }

@@ -155,8 +155,10 @@ export async function init(options: InitOptions = {}): Promise<Device> {
 }
 
 async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: boolean): Promise<Device> {
-  const open = async (cpu: boolean, software: boolean, reason: string) =>
-    new Device(await wasm().device_open(cpu, lowPower, software), reason);
+  const open = async (cpu: boolean, software: boolean, reason: string) => {
+    const slow = !cpu && software && isSoftware(await adapterName(lowPower));
+    return new Device(await wasm().device_open(cpu, lowPower, software, slow, slow ? SOFTWARE_GROUP : 0), reason);
+  };
   if (typeof wanted === "object") {
     return withGpu(offering(wanted), () => open(false, true, "the GPUDevice that was handed in"));
   }
@@ -164,16 +166,43 @@ async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: bool
     case "cpu":
       return open(true, false, "the CPU was asked for");
     case "gpu":
+      await realGpu(lowPower);
       return open(false, false, "a GPU was asked for");
     case "software":
       return open(false, true, "WebGPU was asked for, a software adapter too");
     case "best":
       try {
+        await realGpu(lowPower);
         return await open(false, false, "WebGPU offers a GPU");
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         return open(true, false, `no GPU is used: ${why}`);
       }
+  }
+}
+
+/** Threads in a workgroup on software adapters, for which a barrier costs by the thread. */
+const SOFTWARE_GROUP = 32;
+
+/** What WebGPU says the adapter is called: browsers do not tell the module. */
+async function adapterName(lowPower: boolean): Promise<string> {
+  const gpu = (globalThis.navigator as { gpu?: GPU } | undefined)?.gpu;
+  if (gpu === undefined) throw new Error("this browser has no WebGPU, or the page is not secure (https or localhost)");
+  const adapter = await gpu.requestAdapter({ powerPreference: lowPower ? "low-power" : "high-performance" });
+  if (adapter === null) throw new Error("WebGPU offers no adapter");
+  const { vendor, architecture, description } = adapter.info;
+  return `${vendor} ${architecture} ${description}`.trim();
+}
+
+function isSoftware(name: string): boolean {
+  return /swiftshader|llvmpipe|basic render/i.test(name);
+}
+
+/** An error unless the browser offers a GPU that is one. */
+async function realGpu(lowPower: boolean): Promise<void> {
+  const name = await adapterName(lowPower);
+  if (isSoftware(name)) {
+    throw new Error(`WebGPU offers only a software adapter (${name}); ask for device "software" to use it`);
   }
 }
 

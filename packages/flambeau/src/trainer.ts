@@ -169,6 +169,8 @@ export class Trainer<M extends Module> {
         }
       }
       if (stopped !== "done") break;
+      // A checkpoint of an epoch's last step has no batch of it left.
+      if (whole.count === 0) continue;
       const metrics = await whole.take();
       const tested = test === undefined ? {} : await this.evaluate(test, outcome);
       const report = { epoch: batches.epoch, metrics, test: tested };

@@ -1,6 +1,7 @@
 /** What the test page does: runs everything, and tells the console. */
 
 import { runAll } from "./cases/index.js";
+import "./cases/worker.js";
 import { runSuite } from "./selftest.js";
 
 const asked = new URLSearchParams(location.search);

@@ -16,23 +16,33 @@ const asked = args.filter((arg, index) => arg !== "--only" && args[index - 1] !=
 const MINUTES = 15;
 
 mkdirSync(built, { recursive: true });
-await build({
-  entryPoints: ["index", "page", "node"].map((name) => ({ in: new URL(name === "index" ? "cases/index.ts" : `${name}.ts`, import.meta.url).pathname, out: name })),
-  outdir: built,
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  target: "es2022",
-  external: ["flambeau", "flambeau/worker", "node:*", "webgpu"],
-  outExtension: { ".js": ".mjs" },
-  // The package says that its files have no side effects; the tests are nothing else.
-  ignoreAnnotations: true,
-  logLevel: "warning",
-});
+/** Bundles tests; `place` says where the package itself is found, as it is published. */
+const bundle = (names, place) =>
+  build({
+    entryPoints: names.map((name) => fileURLToPath(new URL(`${name}.ts`, import.meta.url))),
+    outdir: built,
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    external: ["node:*", "webgpu"],
+    outExtension: { ".js": ".mjs" },
+    // The package says that its files have no side effects; the tests are nothing else.
+    ignoreAnnotations: true,
+    plugins: [{
+      name: "the package",
+      setup: (esbuild) =>
+        esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
+    }],
+    logLevel: "warning",
+  });
+// Workers know no import maps: in browsers the package is named by its address.
+const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js" };
+await bundle(["page", "worker"], (name) => `/packages/flambeau/dist/${FILES[name]}`);
+await bundle(["node"], (name) => name);
 
 const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm", ".html": "text/html" };
 const page = `<!doctype html><meta charset="utf-8"><title>Flambeau's tests</title>
-<script type="importmap">{"imports":{"flambeau":"/packages/flambeau/dist/index.js","flambeau/worker":"/packages/flambeau/dist/worker/index.js"}}</script>
+<link rel="icon" href="data:,">
 <script type="module" src="/packages/flambeau/tests/.build/page.mjs"></script>`;
 const server = createServer(async (request, response) => {
   const path = new URL(request.url, "http://localhost").pathname;

@@ -19,7 +19,7 @@ export interface SuitePlace {
 /** Runs it; what failed. */
 export async function runSuite({ device, wasm, tell }: SuitePlace): Promise<string[]> {
   await suite.default({ module_or_path: wasm });
-  const opened = await suite.device_open(device === "cpu", false, true);
+  const opened = await suite.device_open(device === "cpu", false, true, false, 0);
   const said = (json: string): string[] => {
     const report = JSON.parse(json) as Report;
     tell(`suite  ${report.summary}`);

@@ -55,6 +55,11 @@ pub(crate) trait Structured {
 
     /// The shaders that fill the outputs on the GPU, to be dispatched in this order.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>>;
+
+    /// The same for adapters that pay dearly for barriers, where there is another way.
+    fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        self.wgsl(call)
+    }
 }
 
 /// Every structured primitive.

@@ -4,6 +4,7 @@ import { init, type Device } from "flambeau";
 import { tests, type Context } from "../harness.js";
 import "./tensor.js";
 import "./nn.js";
+import "./readme.js";
 import "./mnist.js";
 
 /** What the place says about itself. */

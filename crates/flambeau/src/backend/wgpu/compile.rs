@@ -86,7 +86,10 @@ impl CompiledPlan {
                     let inputs: Vec<Place> = call.inputs.iter().map(|input| input.place).collect();
                     let outputs: Vec<Place> = call.outputs.iter().map(|&(place, _)| place).collect();
                     let Some(op) = call.op.structured() else { continue };
-                    let programs = op.wgsl(call)?;
+                    let programs = match runtime.config().avoid_barriers {
+                        true => op.wgsl_without_barriers(call)?,
+                        false => op.wgsl(call)?,
+                    };
                     let first_scratch = compiled.scratch.len();
                     if let Some(program) = programs.first() {
                         compiled.scratch.extend(&program.scratch);

@@ -4,6 +4,7 @@
 //! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
 //! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels.
 
+mod blocks;
 mod cpu;
 mod large;
 mod simple;
@@ -121,6 +122,15 @@ impl Structured for MatMul {
             _ => unreachable!("matmul promotes its operands to one number type"),
         }
         Ok(())
+    }
+
+    fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let (a, (_, c)) = (&call.inputs[0].meta, &call.outputs[0]);
+        let sizes = sizes(&a.shape, &c.shape);
+        match c.dtype.is_float() {
+            true => Ok(vec![blocks::program(call, &sizes)]),
+            false => Ok(vec![simple::program(call, &sizes)]),
+        }
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {

@@ -11,8 +11,8 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (_, c) = &call.outputs[0];
     let mut params = Params::default();
     let [numel, m, n, k] = [c.numel(), sizes.m, sizes.n, sizes.k].map(|size| params.size(size));
-    let (find_a, stride_a) = matrix(&mut params, a, "a", "row * {row}", "{column}");
-    let (find_b, stride_b) = matrix(&mut params, b, "b", "column * {column}", "{row}");
+    let (find_a, [row_a, stride_a]) = matrix(&mut params, a, "a");
+    let (find_b, [stride_b, column_b]) = matrix(&mut params, b, "b");
     let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
@@ -28,7 +28,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let column = at % {n};
     let row = at / {n} % {m};
     let batch = at / ({n} * {m});
-{find_a}{find_b}    var sum = {lane}(0);
+{find_a}    at_a += row * {row_a};
+{find_b}    at_b += column * {column_b};
+    var sum = {lane}(0);
     for (var i = 0u; i < {k}; i++) {{
         sum += {read_a} * {read_b};
     }}
@@ -54,8 +56,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 }
 
-/// WGSL that finds where the row of A, or column of B, of a result starts, and the stride along it.
-fn matrix(params: &mut Params, operand: &Operand, name: &str, along: &str, step: &str) -> (String, String) {
+/// WGSL that finds where a batch's matrix starts (`at_<name>`), and its strides along rows and columns.
+pub(super) fn matrix(params: &mut Params, operand: &Operand, name: &str) -> (String, [String; 2]) {
     let level = &operand.access.levels[0];
     let (batches, [row, column]) = level.axes.split_at(level.axes.len() - 2) else {
         unreachable!("a matrix has two dimensions")
@@ -66,8 +68,5 @@ fn matrix(params: &mut Params, operand: &Operand, name: &str, along: &str, step:
         let (size, stride) = (params.size(axis.size), params.stride(axis.stride));
         code += &format!("    at_{name} += (rest_{name} % {size}) * {stride};\n    rest_{name} /= {size};\n");
     }
-    let (row, column) = (params.stride(row.stride), params.stride(column.stride));
-    let fill = |text: &str| text.replace("{row}", &row).replace("{column}", &column);
-    code += &format!("    at_{name} += {};\n", fill(along));
-    (code, fill(step))
+    (code, [params.stride(row.stride), params.stride(column.stride)])
 }

@@ -18,6 +18,9 @@ pub struct GpuConfig {
     pub max_buffer_size: Option<u64>,
     /// Threads in a workgroup of an elementwise kernel; clamped to the device's limits.
     pub workgroup_size: u32,
+    /// Takes kernels without barriers where there are such. Browsers' software adapters (SwiftShader) run them many
+    /// times faster.
+    pub avoid_barriers: bool,
     /// Keeps compiled pipelines, so that the same source is compiled once.
     pub pipeline_cache: bool,
 }
@@ -31,6 +34,7 @@ impl Default for GpuConfig {
             debug: false,
             max_buffer_size: None,
             workgroup_size: 256,
+            avoid_barriers: false,
             pipeline_cache: true,
         }
     }

@@ -1,0 +1,79 @@
+import { TrainingWorker, type StartOptions } from "flambeau/worker";
+import type { Progress } from "flambeau";
+import { assert, equal, near, test } from "../harness.js";
+
+const open = () => new Worker("/packages/flambeau/tests/.build/worker.mjs", { type: "module" });
+const common = (gpu: boolean): StartOptions => ({ device: gpu ? "software" : "cpu", epochs: 5, logEvery: 4 });
+
+test("a worker trains, and tells how it goes", async ({ gpu }) => {
+  const seen: Progress[] = [];
+  const run = new TrainingWorker(open, { onProgress: (progress) => void seen.push(progress) });
+  const summary = await run.start(common(gpu));
+  run.terminate();
+  equal([summary.steps, summary.stopped, seen.map(({ step }) => step)], [20, "done", [4, 8, 12, 16, 20]]);
+  assert((seen[4]?.metrics["loss"] ?? 9) < (seen[0]?.metrics["loss"] ?? 0), "the loss falls");
+});
+
+test("a worker pauses, takes single steps, changes its rate, goes on and stops", async ({ gpu }) => {
+  const paused: number[] = [];
+  const rates: number[] = [];
+  let asked = false;
+  const run = new TrainingWorker(open, {
+    onPaused: (step) => {
+      paused.push(step);
+      if (step === 0) run.step(2);
+      if (step === 2) {
+        run.setLearningRate(0.01);
+        run.resume();
+      }
+    },
+    onProgress: ({ lr, step }) => {
+      rates.push(lr);
+      if (step >= 8 && !asked) run.stop();
+      asked = step >= 8;
+    },
+  });
+  const summary = await run.start({ ...common(gpu), epochs: 1000, paused: true });
+  run.terminate();
+  equal([summary.stopped, paused, rates[0]], ["asked", [0, 2], 0.01]);
+});
+
+test("a worker saves checkpoints, and another run goes on from them", async ({ gpu }) => {
+  const name = `again-${performance.now()}`;
+  const saved: number[] = [];
+  const first = new TrainingWorker(open, { onCheckpoint: (step) => void saved.push(step) });
+  await first.start({ ...common(gpu), epochs: 2, name, checkpointEvery: 4 });
+  first.terminate();
+  equal(saved, [4, 8]);
+  const losses: number[][] = [];
+  const note = (into: number[]) => (report: { metrics: Record<string, number> }) => void into.push(report.metrics["loss"] ?? 0);
+  for (const [run, options] of [
+    [new TrainingWorker(open, { onEpoch: note((losses[0] = [])) }), { ...common(gpu), name, resume: true }],
+    [new TrainingWorker(open, { onEpoch: note((losses[1] = [])) }), { ...common(gpu) }],
+  ] as const) {
+    const summary = await run.start(options);
+    equal(summary.steps, 20);
+    run.terminate();
+  }
+  near(losses[0], losses[1]?.slice(2), 1e-5);
+});
+
+test("a lost device is replaced, and training goes on from the last checkpoint", async ({ gpu }) => {
+  let lost = false;
+  const recovered: [string, number, number][] = [];
+  const run = new TrainingWorker(open, {
+    onCheckpoint: (step) => {
+      if (step === 8 && !lost) {
+        lost = true;
+        run.loseDevice();
+      }
+    },
+    onRecovered: ({ info, attempt, step }) => void recovered.push([info.type, attempt, step]),
+  });
+  const summary = await run.start({ ...common(gpu), name: `lost-${performance.now()}`, checkpointEvery: 4 });
+  run.terminate();
+  equal(summary.steps, 20);
+  // The CPU cannot be lost.
+  if (!gpu) equal(recovered, []);
+  else assert(recovered.length === 1 && recovered[0]?.[0] === "gpu" && (recovered[0]?.[2] ?? 0) >= 8, JSON.stringify(recovered));
+});
