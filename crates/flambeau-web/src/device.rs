@@ -34,13 +34,15 @@ pub async fn device_open(
     avoid_barriers: bool,
     workgroup_size: u32,
 ) -> Result<u32, JsError> {
-    let power_preference = if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
+    let power_preference =
+        if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
     let device = match cpu {
         true => Device::cpu(),
         false => {
             let default = GpuConfig::default();
             let workgroup_size = if workgroup_size == 0 { default.workgroup_size } else { workgroup_size };
-            let config = GpuConfig { power_preference, allow_software, avoid_barriers, workgroup_size, ..default };
+            let config =
+                GpuConfig { power_preference, allow_software, avoid_barriers, workgroup_size, ..default };
             Device::gpu(&config).await?
         }
     };

@@ -107,6 +107,9 @@ export class Device {
 
 let current: Device | undefined;
 
+/** Objects that devices live by: Dawn in Node frees what its `GPU` has made when that is collected. */
+const alive = new Set<object>();
+
 /** The device of new tensors; an error before `init`. */
 export function currentDevice(): Device {
   if (current === undefined) throw new Error("flambeau: await init() first");
@@ -148,6 +151,7 @@ export async function init(options: InitOptions = {}): Promise<Device> {
   await load(options.wasm);
   onProgress("looking for a device");
   const find = () => choose(device, powerPreference === "low-power");
+  if (options.gpu !== undefined) alive.add(options.gpu);
   const chosen = options.gpu === undefined ? await find() : await withGpu(options.gpu, find);
   useDevice(chosen);
   onProgress(`${chosen.info.name}: ${chosen.reason}`);

@@ -36,7 +36,9 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
         reads += &format!("        let b{i} = {};\n", widen(b.meta.dtype, &format!("b[b{i}_at]")));
         reads += &format!("        a{i}_at += {step_a};\n        b{i}_at += {step_b};\n");
         sums += &format!("        sum{i} += a{i} * vec4<f32>(b0, b1, b2, b3);\n");
-        writes += &format!("    if (row + {i}u < {m}) {{\n        let at = (batch * {m} + row + {i}u) * {n} + column;\n");
+        writes += &format!(
+            "    if (row + {i}u < {m}) {{\n        let at = (batch * {m} + row + {i}u) * {n} + column;\n"
+        );
         for j in 0..BLOCK {
             let result = narrow(c.dtype, &format!("sum{i}[{j}]"));
             writes += &format!("        if (column + {j}u < {n}) {{ c[at + {j}u] = {result}; }}\n");
