@@ -17,7 +17,7 @@ const file = async (path: string): Promise<Uint8Array> => {
 
 async function everything(): Promise<string[]> {
   const failed = await runAll({ device, file, tell, filter: only });
-  const suite = only === "" ? await runSuite({ device, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
+  const suite = only === "" || only === "suite" ? await runSuite({ device, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
   return [...failed, ...suite];
 }
 

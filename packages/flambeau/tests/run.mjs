@@ -1,4 +1,4 @@
-// Runs the package's tests where it will be used: `node tests/run.mjs [place...] [--only <part of a name>]`.
+// Runs the package's tests where it will be used: `node tests/run.mjs [place...] [--only <part of a name>|suite]`.
 // Places: chromium (WebGPU on SwiftShader), firefox (WebGPU on llvmpipe), cpu (WebAssembly in Chromium), node (Dawn on
 // SwiftShader). A failing test, a page that says nothing, or a place that does not start fails the run.
 import { createServer } from "node:http";

@@ -246,7 +246,7 @@ test("memory stays flat over thousands of steps", async ({ gpu, note }) => {
   assert(first !== undefined && last !== undefined, "three rounds");
   note(`after 2,000, 4,000 and 6,000 steps: ${JSON.stringify(seen)}`);
   assert(last.tensors - first.tensors <= 2, `handles: ${first.tensors} and ${last.tensors}`);
-  // On WebGPU the callbacks of submissions wait for the collector too: some hundred bytes a step until then.
+  // On WebGPU the cache of bind groups (8,192 at most) is still filling up.
   assert(last.wasm <= first.wasm + (gpu ? 2 ** 22 : 2 ** 17), `the module's memory: ${first.wasm} and ${last.wasm}`);
   if (gpu) assert(last.inUse <= first.inUse * 1.01, `GPU memory: ${first.inUse} and ${last.inUse}`);
 });
