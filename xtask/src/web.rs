@@ -98,7 +98,7 @@ fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
 /// Node, and what the lock file names.
 fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     let version = shell::output(node().arg("--version"));
-    let major = version
+    let major: Option<u32> = version
         .as_deref()
         .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
     match major {
