@@ -155,7 +155,7 @@ pub fn lbfgs_new(slots: &[u32], options: &str) -> Result<u32, JsError> {
 /// One step; `closure` zeroes the gradients, makes the loss, runs backward, and returns the loss's handle.
 #[wasm_bindgen]
 pub async fn lbfgs_step(number: u32, closure: js_sys::Function) -> Result<f64, JsValue> {
-    let place = LBFGS.with(|all| all.get(number)).map_err(|error| JsError::from(error))?;
+    let place = LBFGS.with(|all| all.get(number)).map_err(JsError::from)?;
     let mut lbfgs = place.take().ok_or_else(|| JsError::new("lbfgs: a step is under way already"))?;
     let loss = || -> Fallible<Tensor> {
         let handle =

@@ -197,7 +197,7 @@ pub fn tensor_retain_grad(handle: u32) -> Result<(), JsError> {
 }
 
 fn options(create_graph: bool, retain_graph: bool) -> BackwardOptions {
-    BackwardOptions { create_graph, retain_graph: retain_graph || create_graph, ..BackwardOptions::default() }
+    BackwardOptions { create_graph, retain_graph: retain_graph || create_graph }
 }
 
 /// Adds gradients to the leaves. The tensor is then evaluated with the next step.

@@ -297,11 +297,11 @@ fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
         }
         "transformer_encoder_layer" => {
             let (width, heads, layer) = transformer_layer(o)?;
-            Layer::EncoderLayer(TransformerEncoderLayer::try_with_options(width, heads, layer, device)?)
+            Layer::EncoderBlock(TransformerEncoderLayer::try_with_options(width, heads, layer, device)?)
         }
         "transformer_decoder_layer" => {
             let (width, heads, layer) = transformer_layer(o)?;
-            Layer::DecoderLayer(TransformerDecoderLayer::try_with_options(width, heads, layer, device)?)
+            Layer::DecoderBlock(TransformerDecoderLayer::try_with_options(width, heads, layer, device)?)
         }
         "transformer_encoder" => {
             let (count, norm) = (o.size_or("layers", 6)?, o.flag("norm", false)?);

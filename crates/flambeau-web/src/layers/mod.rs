@@ -30,8 +30,8 @@ pub enum Layer {
     RnnCell(RnnCell),
     GruCell(GruCell),
     LstmCell(LstmCell),
-    EncoderLayer(TransformerEncoderLayer),
-    DecoderLayer(TransformerDecoderLayer),
+    EncoderBlock(TransformerEncoderLayer),
+    DecoderBlock(TransformerDecoderLayer),
     Encoder(TransformerEncoder),
     Decoder(TransformerDecoder),
     Transformer(Transformer),
@@ -52,8 +52,8 @@ impl Layer {
             Layer::RnnCell(layer) => layer,
             Layer::GruCell(layer) => layer,
             Layer::LstmCell(layer) => layer,
-            Layer::EncoderLayer(layer) => layer,
-            Layer::DecoderLayer(layer) => layer,
+            Layer::EncoderBlock(layer) => layer,
+            Layer::DecoderBlock(layer) => layer,
             Layer::Encoder(layer) => layer,
             Layer::Decoder(layer) => layer,
             Layer::Transformer(layer) => layer,
@@ -120,9 +120,9 @@ impl Layer {
                 let (hidden, cell) = layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
                 vec![hidden, cell]
             }
-            Layer::EncoderLayer(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
+            Layer::EncoderBlock(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
             Layer::Encoder(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
-            Layer::DecoderLayer(layer) => {
+            Layer::DecoderBlock(layer) => {
                 let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
                 vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?]
             }
@@ -277,10 +277,11 @@ pub fn slot_get(number: u32, tracked: bool) -> Result<u32, JsError> {
 #[wasm_bindgen]
 pub fn slot_set(number: u32, value: u32) -> Result<(), JsError> {
     let value = handles::operand(value)?;
-    Ok(match &*slot(number)? {
+    match &*slot(number)? {
         Slot::Parameter(parameter) => parameter.try_set(&value)?,
         Slot::Buffer(buffer) => buffer.try_set(&value)?,
-    })
+    }
+    Ok(())
 }
 
 /// The gradient, or 0.

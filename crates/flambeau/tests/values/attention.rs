@@ -47,7 +47,8 @@ fn second_derivatives() {
         let (joined, x) = operands(&device, [1, 5, 2, 4]);
         let y = x[0].scaled_dot_product_attention(&x[1], &x[2], &options(&device, true, composite, 5));
         let again = BackwardOptions { create_graph: true, ..Default::default() };
-        let first = grad(&[y.square().sum(..)], &[joined.clone()], again).unwrap().remove(0).unwrap();
+        let first =
+            grad(&[y.square().sum(..)], std::slice::from_ref(&joined), again).unwrap().remove(0).unwrap();
         first.square().sum(..).backward().unwrap();
         values(&joined.grad().unwrap())
     };

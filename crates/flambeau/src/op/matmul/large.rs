@@ -99,13 +99,13 @@ impl<'a> Loader<'a> {
         let Side { name, tile, read, .. } = self.side;
         let mut text = String::new();
         for i in 0..self.count {
-            for j in 0..self.width {
+            for (j, component) in COMPONENTS.into_iter().enumerate().take(self.width) {
                 let (x, k) = match *read == Read::Across {
                     true => (format!("{name}x{i} + {j}u"), format!("{name}k{i}")),
                     false => (format!("{name}x{i}"), format!("({name}k{i} + {j}u)")),
                 };
                 let value = match self.width {
-                    4 => format!("{name}next{i}.{}", COMPONENTS[j]),
+                    4 => format!("{name}next{i}.{component}"),
                     _ => format!("{name}next{i}"),
                 };
                 let place = match *name {
@@ -165,7 +165,9 @@ var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
 
 @compute @workgroup_size({threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
-{position}{corner}    let job = group.z;
+{position}    let row0 = group.y * {rows}u;
+    let column0 = group.x * {columns}u;
+    let job = group.z;
     let batch = job % {batches}u;
     let first = job / {batches}u * {length}u;
     let end = {end};
@@ -183,7 +185,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         memory_a = rows * DEPTH,
         memory_b = columns * DEPTH / 4,
         position = position(tile),
-        corner = corner(tile, sizes),
         places_a = load_a.places(),
         places_b = load_b.places(),
         zero = results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
@@ -238,23 +239,6 @@ fn position(tile: &Tile) -> String {
     let row_thread = square / {across}u * 4u + thread % 32u / 8u;
     let column_thread = square % {across}u * 8u + thread % 8u;
 {shuffled}"
-    )
-}
-
-/// Which tile a workgroup makes. In a large product those that run at the same time make a block of tiles, 8 rows
-/// high, instead of a line: they share more of what they read.
-fn corner(tile: &Tile, sizes: &Sizes) -> String {
-    let [rows, columns] = tile.size();
-    let (high, wide) = (sizes.m.div_ceil(rows), sizes.n.div_ceil(columns));
-    if !high.is_multiple_of(8) || high * wide < 512 {
-        return format!("    let row0 = group.y * {rows}u;\n    let column0 = group.x * {columns}u;\n");
-    }
-    format!(
-        "    let number = group.x + group.y * {wide}u;
-    let row0 = (number / {block}u * 8u + number % 8u) * {rows}u;
-    let column0 = number % {block}u / 8u * {columns}u;
-",
-        block = 8 * wide
     )
 }
 
