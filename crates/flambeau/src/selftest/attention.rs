@@ -1,6 +1,7 @@
 //! Cases of attention: lengths and widths around those at which its kernels divide their work, and views.
 
 use super::case::{Case, Input};
+use crate::autograd::{BackwardOptions, grad};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::attention::{applies, attend};
@@ -19,6 +20,22 @@ fn case(name: String, inputs: Vec<Input>, causal: bool, view: fn(&Tensor) -> Res
     Case::new("attention", name, inputs, body).within(2e-5, "sums of many products")
 }
 
+/// The gradients of queries, keys and values, one after the other.
+fn backward_case(causal: bool) -> Case {
+    let body = move |x: &[Tensor]| {
+        let leaves: Vec<Tensor> = x.iter().map(|x| x.detach().requires_grad()).collect();
+        let sums = attend(&leaves[0], &leaves[1], &leaves[2], 0.3, causal)?;
+        let gradients = grad(&[sums.try_square()?.try_sum(..)?], &leaves, BackwardOptions::default())?;
+        let flat = gradients.iter().flatten().map(|gradient| gradient.try_reshape([gradient.numel()]));
+        Tensor::try_cat(&flat.collect::<Result<Vec<_>>>()?, 0)
+    };
+    let inputs = vec![floats([1, 2, 9, 6]), floats([1, 2, 17, 6]), floats([1, 2, 17, 3])];
+    let name = format!("attention_backward{}", if causal { " causal" } else { "" });
+    Case::new("attention_backward", name, inputs, body)
+        .within(2e-5, "sums of many products")
+        .without_gradient()
+}
+
 fn floats(shape: [usize; 4]) -> Input {
     Input::new(shape, DType::F32, (-1.5, 1.5))
 }
@@ -26,6 +43,7 @@ fn floats(shape: [usize; 4]) -> Input {
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for causal in [false, true] {
+        cases.push(backward_case(causal));
         for [b, h, l, s, e, v] in [
             [1, 1, 1, 1, 1, 1],
             [2, 3, 2, 2, 2, 2],
