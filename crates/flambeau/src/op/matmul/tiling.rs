@@ -23,7 +23,7 @@ pub(super) struct Tile {
     pub threads: [usize; 2],
     /// Rows and columns of C per thread, 4 or 8.
     pub per_thread: [usize; 2],
-    /// TFLOP/s when all workgroups are busy, on one NVIDIA H200: what tiles are compared by.
+    /// About its TFLOP/s on one NVIDIA H200 when all workgroups are busy (2026-11-15): only how tiles compare counts.
     speed: f64,
 }
 
