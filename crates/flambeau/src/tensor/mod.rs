@@ -260,6 +260,19 @@ impl Tensor {
         }
     }
 
+    /// The tensor that this one, without history and still to be looked at, is a permutation of, if `order` undoes it:
+    /// a view of a view would have to be copied to be a result.
+    fn before_permutation(&self, order: &[usize]) -> Option<Tensor> {
+        match &*self.value.node.state() {
+            State::Pending { op: Op::View(View::Permute(first)), inputs, .. }
+                if self.edge.is_none() && order.iter().enumerate().all(|(dim, &from)| first[from] == dim) =>
+            {
+                Some(Tensor::from_parts(inputs[0].clone(), None))
+            }
+            _ => None,
+        }
+    }
+
     /// Is it another matrix, or several, with the last two dimensions swapped, still to be looked at?
     pub(crate) fn is_transposed(&self) -> bool {
         match &*self.value.node.state() {

@@ -91,6 +91,9 @@ impl Tensor {
             if resolved.is_sorted() {
                 return Ok(self.clone());
             }
+            if let Some(before) = self.before_permutation(&resolved) {
+                return Ok(before);
+            }
             let shape = resolved.iter().map(|&dim| self.shape()[dim]).collect();
             self.viewed(View::Permute(resolved.into()), shape, &[])
         }

@@ -73,3 +73,18 @@ fn changing_numbers_make_no_new_plans(device: &Device) {
     (1..3).for_each(step);
     assert_eq!(device.plan_stats().misses, misses);
 }
+
+/// A weight is multiplied transposed; its gradient is made as the weight lies: the gradient of the product, and a product.
+#[test]
+fn the_gradient_of_a_transposed_matrix_is_not_copied() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let generator = Generator::new(1);
+    let x = Tensor::randn([6, 5], &generator, &device);
+    let weight = Tensor::randn([4, 5], &generator, &device).requires_grad();
+    let slope = Tensor::randn([6, 4], &generator, &device);
+    eval(&[&x, &weight, &slope]).unwrap();
+    (x.matmul(&weight.transpose(0, 1)) * &slope).sum(..).backward().unwrap();
+    let plan = weight.grad().unwrap().explain();
+    assert!(plan.starts_with("2 kernels") && plan.contains("matmul"), "{plan}");
+}
