@@ -186,7 +186,9 @@ impl Cut {
         }
         let memory = module.get_memory_id()?;
         module.exports.add("m", memory);
-        module.exports.add("t", table);
+        for (at, table) in tables(module).into_iter().enumerate() {
+            module.exports.add(&format!("t{at}"), table);
+        }
         walrus::passes::gc::run(module);
         Ok(())
     }
@@ -229,8 +231,10 @@ impl Cut {
         shared_memory.import = Some(import);
         shared_memory.data_segments.clear();
         self.grow(module, table);
-        let import = module.imports.add(FIRST, "t", table);
-        module.tables.get_mut(table).import = Some(import);
+        for (at, table) in tables(module).into_iter().enumerate() {
+            let import = module.imports.add(FIRST, &format!("t{at}"), table);
+            module.tables.get_mut(table).import = Some(import);
+        }
 
         for (start, run) in runs(&self.slots) {
             let items = run.into_iter().map(|at| functions[at]).collect();
@@ -280,6 +284,11 @@ fn move_along(moved: &mut [bool], calls: &[Vec<usize>], may_move: impl Fn(usize)
             }
         }
     }
+}
+
+/// That of functions, and that of the values that JavaScript hands over.
+fn tables(module: &Module) -> Vec<TableId> {
+    module.tables.iter().map(|table| table.id()).collect()
 }
 
 /// The table through which functions are called.
