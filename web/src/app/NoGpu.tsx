@@ -11,12 +11,12 @@ const BROWSERS: readonly [string, string][] = [
 
 /** Nothing where a GPU is used or the CPU was asked for. */
 export function NoGpu() {
-  const { wanted, offer } = useDevice();
+  const { wanted, offer, why } = useDevice();
   if (wanted === "cpu" || wanted === "software" || offer.state === "gpu" || offer.state === "looking") return null;
   return (
     <Notice kind="note" title="Training runs on the CPU here">
       <p>
-        No GPU can be used: {offer.about}. Everything works, only slower.
+        No GPU is used: {why}. Everything works, only slower.
       </p>
       <details>
         <summary>How to switch WebGPU on</summary>
