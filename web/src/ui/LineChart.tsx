@@ -68,7 +68,7 @@ export function LineChart({ label, series, xName = "step", write, range, height 
         },
         cursor: { drag: { x: true, y: false } },
         series: [
-          { label: xName },
+          { label: xName, value: (_, value: number | null) => (value === null ? "–" : String(value)) },
           ...latest.current.map(({ name, colour, dashed, points }): uPlot.Series => ({
             label: name,
             stroke: cssColour(`--series-${colour}`),
@@ -79,7 +79,7 @@ export function LineChart({ label, series, xName = "step", write, range, height 
             value: (_, value: number | null) => (value === null ? "–" : (write ?? defaultWrite)(value)),
           })),
         ],
-        axes: [axis, { ...axis, size: 54, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) }],
+        axes: [axis, { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) }],
       },
       aligned(latest.current),
       element,

@@ -11,7 +11,13 @@ const BINS = 40;
 const MOST_FILTERS = 64;
 
 /** Reads the first `most` test items. The model's random numbers are not touched: dropout rests in evaluation mode. */
-export async function assess(model: nn.Sequential, set: DataSet, step: number, most: number): Promise<Assessment> {
+export async function assess(
+  model: nn.Sequential,
+  set: DataSet,
+  step: number,
+  most: number,
+  onPart: (part: number) => void = () => undefined,
+): Promise<Assessment> {
   const { test, shape, classes } = set;
   const count = Math.min(most, test.labels.length);
   const confusion = classes.map(() => classes.map(() => 0));
@@ -20,6 +26,7 @@ export async function assess(model: nn.Sequential, set: DataSet, step: number, m
   model.eval();
   try {
     for (let start = 0; start < count; start += BATCH) {
+      onPart(start / count);
       const { x, labels } = slice(test, shape, start, Math.min(start + BATCH, count));
       const logs = scope(() => noGrad(() => model.forward(toInput(x)).logSoftmax(1)));
       const values = (await logs.data()) as Float32Array;

@@ -103,7 +103,7 @@ runTraining<nn.Sequential>(async (given, report) => {
       const { step } = trainer;
       switch (asked.kind) {
         case "assess":
-          return assess(model, set, step, set.test.labels.length);
+          return assess(model, set, step, set.test.labels.length, (part) => tell({ kind: "loading", label: "Reading the whole test set", part }));
         case "inspect":
           return inspect(model, set, step);
         case "export": {

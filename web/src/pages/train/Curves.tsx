@@ -1,7 +1,7 @@
 /** The curves of all shown runs: loss and accuracy, in training and on test items. */
 
 import { useMemo, useState } from "react";
-import { LineChart, Panel, Segments, write, type Series } from "../../ui/index.js";
+import { LineChart, Panel, Segments, type Series } from "../../ui/index.js";
 import { runs } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
 
@@ -40,7 +40,7 @@ export function Curves() {
         </div>
         <div>
           <h3>Accuracy</h3>
-          <LineChart label="Accuracy by step" series={accuracy} range={[undefined, 1]} write={(value) => write.percent(value)} />
+          <LineChart label="Accuracy by step" series={accuracy} range={[undefined, 1]} write={(value) => `${(100 * value).toFixed(value > 0.9 ? 1 : 0)} %`} />
         </div>
       </div>
     </Panel>
