@@ -22,7 +22,10 @@ export const tests = [
       await open("draw?device=software");
       await sees("There is no model yet");
       await press("Train a small one now");
+      await sees("The model is still learning");
       await until(() => !document.querySelector(".page-draw > .progress") && !document.body.innerText.includes("There is no model yet"), undefined, "a model", 90);
+      // The last weights are taken up when the run is over.
+      await new Promise((done) => setTimeout(done, 1500));
 
       const said = [];
       for (let digit = 0; digit < 10; digit += 1) {

@@ -16,7 +16,7 @@ export function PageHead({ title, children }: { title: string; children?: ReactN
 /** A card with a title; `note` stands at its end. */
 export function Panel({ title, note, children, className = "" }: { title?: string; note?: ReactNode; children: ReactNode; className?: string }) {
   return (
-    <section className={`panel ${className}`} aria-label={title}>
+    <section className={`panel ${className}`}>
       {(title !== undefined || note !== undefined) && (
         <div className="panel-head">
           {title !== undefined && <h2>{title}</h2>}

@@ -110,7 +110,7 @@ class Runs {
     const model = nameOf(settings.layers);
     const run: Run = {
       id: this.#count,
-      name: name ?? `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, ${DEVICES[device]}`,
+      name: name ?? `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
       settings,
       device,
       colour: ((this.#count - 1) % COLOURS) + 1,

@@ -41,7 +41,7 @@ class Meter {
   }
 
   read({ step }: Progress, batch: number): Note {
-    const { stats, memory } = currentDevice();
+    const { stats, memory, info } = currentDevice();
     const steps = Math.max(step - this.#step, 1);
     const stepMs = (performance.now() - this.#since) / steps;
     return {
@@ -49,7 +49,8 @@ class Meter {
       step,
       stepMs,
       samplesPerSecond: (1000 * batch) / stepMs,
-      memory: memory.inUse,
+      // On the CPU tensors lie in the module's own memory.
+      memory: info.type === "cpu" ? memory.wasm : memory.inUse,
       peak: memory.peak,
       kernels: (stats.kernels - this.#kernels) / steps,
       submissions: (stats.submissions - this.#submissions) / steps,

@@ -20,8 +20,11 @@ import "./draw.css";
 const REFRESH = 1500;
 const QUICK_STEPS = 400;
 
+/** Takes a model up; says whether it can be used. */
+type Load = (weights: Uint8Array) => Promise<boolean>;
+
 /** A reader of pictures that lives as long as the page. */
-function usePredictor(): { predictor: React.RefObject<Predictor | undefined>; about: ModelAbout | undefined; problem: string; load: (weights: Uint8Array) => Promise<void> } {
+function usePredictor(): { predictor: React.RefObject<Predictor | undefined>; about: ModelAbout | undefined; problem: string; load: Load } {
   const predictor = useRef<Predictor>(undefined);
   const [about, setAbout] = useState<ModelAbout>();
   const [problem, setProblem] = useState("");
@@ -37,15 +40,17 @@ function usePredictor(): { predictor: React.RefObject<Predictor | undefined>; ab
       const loaded = await predictor.current?.load(weights);
       if (loaded !== undefined) setAbout(loaded);
       setProblem("");
+      return loaded !== undefined;
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
+      return false;
     }
   }, []);
   return { predictor, about, problem, load };
 }
 
 /** The model: the one that is trained now, or the last one. */
-function useModel(load: (weights: Uint8Array) => Promise<void>): "looking" | "none" | "there" {
+function useModel(load: Load): "looking" | "none" | "there" {
   const [state, setState] = useState<"looking" | "none" | "there">("looking");
   useEffect(() => {
     let here = true;
@@ -101,6 +106,14 @@ function NoModel() {
   );
 }
 
+/** Says that the model is not the last word yet. */
+function Learning() {
+  useChanges(runs.changes);
+  const run = runs.active;
+  if (!runs.isBusy || run === undefined) return null;
+  return <Progress label={`The model is still learning: step ${write.count(run.step)} of ${write.count(run.steps)}`} part={run.step / Math.max(run.steps, 1)} />;
+}
+
 export default function DrawPage() {
   const { predictor, about, problem, load } = usePredictor();
   const model = useModel(load);
@@ -153,8 +166,7 @@ export default function DrawPage() {
     try {
       if (file.name.endsWith(".safetensors")) {
         const weights = new Uint8Array(await file.arrayBuffer());
-        await load(weights);
-        await keepModel(weights);
+        if (await load(weights)) await keepModel(weights);
       } else {
         pad.current?.paste(await createImageBitmap(file));
       }
@@ -170,6 +182,7 @@ export default function DrawPage() {
       <PageHead title="Draw">Draw a digit. The network says what it sees, while you draw.</PageHead>
       {model === "looking" && <Progress label="Looking for a model" />}
       {model === "none" && about === undefined && <NoModel />}
+      {about !== undefined && <Learning />}
       {problem !== "" && (
         <Notice kind="error" title="The model cannot be used">
           {problem}
@@ -193,8 +206,8 @@ export default function DrawPage() {
         </Panel>
         <Panel title="What the network thinks" className="draw-answer">
           <div className="answer" aria-live="polite">
-            <span className="answer-digit">{best < 0 ? "–" : classes[best]}</span>
-            <span className="panel-note">{best < 0 || probabilities === undefined ? "nothing drawn yet" : `${write.percent(probabilities[best] ?? 0)} sure`}</span>
+            <span className={best < 0 ? "answer-digit nothing" : "answer-digit"}>{best < 0 ? "?" : classes[best]}</span>
+            <span className="panel-note">{best < 0 || probabilities === undefined ? about === undefined ? "no model yet" : "nothing drawn yet" : `${write.percent(probabilities[best] ?? 0)} sure`}</span>
           </div>
           <Bars bars={(classes.length > 0 ? classes : EXAMPLES.map((_, digit) => String(digit))).map((name, index) => ({ name, value: probabilities?.[index] ?? 0 }))} />
         </Panel>

@@ -40,7 +40,7 @@ export function Curves() {
         </div>
         <div>
           <h3>Accuracy</h3>
-          <LineChart label="Accuracy by step" series={accuracy} range={[undefined, 1]} write={(value) => `${(100 * value).toFixed(value > 0.9 ? 1 : 0)} %`} />
+          <LineChart label="Accuracy by step" series={accuracy} range={[undefined, 1]} write={(value) => `${(100 * value).toFixed(value > 0.9 && value < 1 ? 1 : 0)} %`} />
         </div>
       </div>
     </Panel>

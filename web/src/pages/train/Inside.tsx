@@ -1,6 +1,6 @@
 /** A look inside the model: confusion, classes, mistakes, filters, histograms. */
 
-import { useState } from "react";
+import { memo, useState } from "react";
 import { Bars, Panel, PixelCanvas, Segments, write } from "../../ui/index.js";
 import type { Assessment, Histogram, Inspection } from "../../work/messages.js";
 import { runs, type Run } from "../../work/runs.js";
@@ -13,6 +13,9 @@ const VIEWS: readonly (readonly [View, string])[] = [
   ["filters", "Filters"],
   ["weights", "Weights and gradients"],
 ];
+
+const NO_CLASSES: readonly string[] = [];
+const NO_SHAPE: readonly number[] = [];
 
 export function Inside() {
   useChanges(runs.changes);
@@ -27,8 +30,8 @@ export function Inside() {
 
 function Look({ run, view }: { run: Run; view: View }) {
   const { assessment, inspection } = run;
-  const classes = run.set?.classes ?? [];
-  const shape = run.set?.shape ?? [];
+  const classes = run.set?.classes ?? NO_CLASSES;
+  const shape = run.set?.shape ?? NO_SHAPE;
   switch (view) {
     case "confusion":
       return assessment === undefined ? <Later /> : <Confusion assessment={assessment} classes={classes} />;
@@ -43,7 +46,7 @@ function Look({ run, view }: { run: Run; view: View }) {
 
 const Later = () => <p className="empty">This appears after the first look at the test pictures.</p>;
 
-function Confusion({ assessment, classes }: { assessment: Assessment; classes: readonly string[] }) {
+const Confusion = memo(function Confusion({ assessment, classes }: { assessment: Assessment; classes: readonly string[] }) {
   const { confusion, count } = assessment;
   const totals = confusion.map((row) => row.reduce((sum, value) => sum + value, 0));
   const accuracies = classes.map((name, index) => ({ name, value: (confusion[index]?.[index] ?? 0) / Math.max(totals[index] ?? 0, 1) }));
@@ -70,13 +73,12 @@ function Confusion({ assessment, classes }: { assessment: Assessment; classes: r
                 <th scope="row">{classes[label]}</th>
                 {row.map((value, answer) => {
                   const share = value / Math.max(totals[label] ?? 0, 1);
-                  const depth = value === 0 ? 0 : Math.round(label === answer ? 12 + 58 * share : 14 + 62 * Math.min(4 * share, 1));
+                  const depth = value === 0 ? 0 : Math.round(label === answer ? 8 + 36 * share : 8 + 36 * Math.min(4 * share, 1));
                   return (
                     <td
                       key={answer}
                       className={label === answer ? "right" : "wrong"}
                       style={{ background: `color-mix(in srgb, var(--${label === answer ? "good" : "bad"}) ${depth}%, var(--card))` }}
-                      data-deep={depth > 48 || undefined}
                     >
                       {value === 0 ? "" : value}
                     </td>
@@ -93,9 +95,9 @@ function Confusion({ assessment, classes }: { assessment: Assessment; classes: r
       </div>
     </div>
   );
-}
+});
 
-function Mistakes({ assessment, classes, shape }: { assessment: Assessment; classes: readonly string[]; shape: readonly number[] }) {
+const Mistakes = memo(function Mistakes({ assessment, classes, shape }: { assessment: Assessment; classes: readonly string[]; shape: readonly number[] }) {
   const [, height = 0, width = 0] = shape;
   const { mistakes } = assessment;
   if (mistakes.length === 0) return <p className="empty">Not one of {write.count(assessment.count)} test pictures was read wrongly.</p>;
@@ -112,9 +114,9 @@ function Mistakes({ assessment, classes, shape }: { assessment: Assessment; clas
       ))}
     </ul>
   );
-}
+});
 
-function Filters({ inspection }: { inspection: Inspection }) {
+const Filters = memo(function Filters({ inspection }: { inspection: Inspection }) {
   const { filters } = inspection;
   if (filters === undefined) return <p className="empty">The first layer of this model cannot be shown as pictures.</p>;
   const scale = Math.max(56 / Math.max(filters.width, filters.height), 1);
@@ -130,9 +132,9 @@ function Filters({ inspection }: { inspection: Inspection }) {
       </ul>
     </>
   );
-}
+});
 
-function Weights({ inspection }: { inspection: Inspection }) {
+const Weights = memo(function Weights({ inspection }: { inspection: Inspection }) {
   return (
     <div className="histograms">
       {inspection.layers.map(({ name, weights, gradients }) => (
@@ -146,7 +148,7 @@ function Weights({ inspection }: { inspection: Inspection }) {
       ))}
     </div>
   );
-}
+});
 
 function HistogramView({ label, title, histogram, colour }: { label: string; title: string; histogram: Histogram; colour: number }) {
   const { counts, low, high, mean, deviation } = histogram;

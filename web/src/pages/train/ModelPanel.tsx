@@ -108,26 +108,6 @@ function LayerRow({ layer, place, count, report, onChange, onMove, onRemove }: R
   return (
     <li className={report?.problem === undefined ? "layer" : "layer wrong"}>
       <span className="layer-name">{name}</span>
-      <span className="layer-values">
-        {fields.map(({ label, min, max, whole }, index) => (
-          <input
-            key={label}
-            className="input"
-            type="number"
-            aria-label={`${label} of ${where}`}
-            title={label}
-            value={layer.values[index] ?? 0}
-            min={min}
-            max={max}
-            step={whole ? 1 : 0.05}
-            onChange={({ target }) => {
-              const value = Number(target.value);
-              if (target.value === "" || value < min || value > max || (whole && !Number.isInteger(value))) return;
-              onChange({ ...layer, values: layer.values.map((each, other) => (other === index ? value : each)) });
-            }}
-          />
-        ))}
-      </span>
       <span className="layer-shape number" title={report?.problem}>
         {report?.problem !== undefined ? "does not fit" : report?.shape === undefined ? "–" : written(report.shape)}
       </span>
@@ -142,6 +122,29 @@ function LayerRow({ layer, place, count, report, onChange, onMove, onRemove }: R
           ×
         </Button>
       </span>
+      {fields.length > 0 && (
+        <span className="layer-values">
+          {fields.map(({ label, min, max, whole }, index) => (
+            <label key={label}>
+              <span>{label}</span>
+              <input
+                className="input"
+                type="number"
+                aria-label={`${label} of ${where}`}
+                value={layer.values[index] ?? 0}
+                min={min}
+                max={max}
+                step={whole ? 1 : 0.05}
+                onChange={({ target }) => {
+                  const value = Number(target.value);
+                  if (target.value === "" || value < min || value > max || (whole && !Number.isInteger(value))) return;
+                  onChange({ ...layer, values: layer.values.map((each, other) => (other === index ? value : each)) });
+                }}
+              />
+            </label>
+          ))}
+        </span>
+      )}
     </li>
   );
 }

@@ -29,14 +29,12 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
             ),
           },
           { name: "State", cell: ({ state }) => state },
-          { name: "Parameters", end: true, cell: ({ set }) => (set === undefined ? "–" : write.count(set.parameters)) },
           { name: "Steps", end: true, cell: ({ step }) => write.count(step) },
           { name: "Test accuracy", end: true, cell: ({ assessment }) => (assessment === undefined ? "–" : write.percent(assessment.accuracy)) },
           { name: "Test loss", end: true, cell: ({ assessment }) => assessment?.loss.toFixed(4) ?? "–" },
           { name: "Samples / s", end: true, cell: ({ stats }) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)) },
-          { name: "Seed", end: true, cell: ({ settings }) => settings.seed },
           {
-            name: "",
+            name: "Actions",
             cell: (run) => (
               <span className="buttons">
                 <Button small kind="quiet" onClick={() => onSettings(run.settings)} aria-label={`Use the settings of run ${run.id}`}>
