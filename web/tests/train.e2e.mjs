@@ -65,9 +65,9 @@ export const tests = [
         await press(view);
         await until((mark) => document.querySelectorAll(mark).length >= 8, mark, view);
         if (browser === "chromium") await accessible();
-        if (browser === "chromium" && view === "Filters") {
-          await page.evaluate(() => document.querySelector(".filters").scrollIntoView({ block: "center" }));
-          await picture("filters");
+        if (browser === "chromium" && view === "Classes") {
+          await page.evaluate(() => document.querySelector(".confusion").scrollIntoView({ block: "center" }));
+          await picture("inside");
         }
       }
     },

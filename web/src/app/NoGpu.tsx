@@ -1,5 +1,6 @@
 /** What a reader without WebGPU sees: what to enable, and that the CPU does it meanwhile. */
 
+import { useState } from "react";
 import { Notice } from "../ui/show.js";
 import { useDevice } from "./device.js";
 
@@ -12,9 +13,10 @@ const BROWSERS: readonly [string, string][] = [
 /** Nothing where a GPU is used or the CPU was asked for. */
 export function NoGpu() {
   const { wanted, offer, why } = useDevice();
-  if (wanted === "cpu" || wanted === "software" || offer.state === "gpu" || offer.state === "looking") return null;
+  const [closed, setClosed] = useState(false);
+  if (closed || wanted === "cpu" || wanted === "software" || offer.state === "gpu" || offer.state === "looking") return null;
   return (
-    <Notice kind="note" title="Training runs on the CPU here">
+    <Notice kind="note" title="Training runs on the CPU here" onClose={() => setClosed(true)}>
       <p>
         No GPU is used: {why}. Everything works, only slower.
       </p>
