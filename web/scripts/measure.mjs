@@ -21,6 +21,23 @@ function sizes() {
   console.log(`MNIST: ${(mnist / 1e6).toFixed(1)} MB, fetched when a run needs it.`);
 }
 
+/** The tasks of the page's main thread while something goes on, in milliseconds. */
+async function tasksDuring(page, body) {
+  const session = await page.raw.context().newCDPSession(page.raw);
+  const events = [];
+  session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
+  await session.send("Tracing.start", { categories: "toplevel,devtools.timeline", transferMode: "ReportEvents" });
+  await body();
+  const complete = new Promise((done) => session.once("Tracing.tracingComplete", done));
+  await session.send("Tracing.end");
+  await complete;
+  const thread = ({ pid, tid }) => `${pid}/${tid}`;
+  const main = new Set(events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
+  return events
+    .filter((event) => event.name.endsWith("RunTask") && event.dur !== undefined && main.has(thread(event)))
+    .map(({ dur, tdur = 0 }) => ({ wall: dur / 1000, cpu: tdur / 1000 }));
+}
+
 const server = await serve();
 const browser = await openBrowser("chromium");
 try {
@@ -44,31 +61,18 @@ try {
 
   const page = await browser.newPage({ width: 1280, height: 900, dark: false });
   await page.goto(`${server.address}#/train?device=${device}&steps=${STEPS}`);
-  const { long, gap, seconds } = await page.evaluate(async (steps) => {
-    const long = [];
-    let begun = performance.now();
-    new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration, startTime }) => ({ duration, at: startTime - begun })))).observe({ type: "longtask", buffered: false });
-    const button = () => [...document.querySelectorAll("button")].find((each) => each.textContent === "Start" && !each.disabled);
-    while (button() === undefined) await new Promise((done) => setTimeout(done, 20));
-    button().click();
-    begun = performance.now();
-    let [gap, last] = [0, performance.now()];
-    const { port1, port2 } = new MessageChannel();
-    let ended = false;
-    port1.onmessage = () => {
-      const now = performance.now();
-      gap = Math.max(gap, now - last);
-      last = now;
-      if (!ended) setTimeout(() => port2.postMessage(0), 1);
-    };
-    port2.postMessage(0);
-    await new Promise((done) => setTimeout(done, 300));
-    while (button() === undefined && performance.now() - begun < 90_000) await new Promise((done) => setTimeout(done, 100));
-    ended = true;
-    return { long, gap, seconds: (performance.now() - begun) / 1000, steps };
-  }, STEPS);
-  const [longest] = long.sort((a, b) => b.duration - a.duration);
-  console.log(`Main thread during ${STEPS} steps on ${device} (${seconds.toFixed(1)} s): ${long.length === 0 ? "no task of 50 ms or more" : `${long.length} tasks of 50 ms or more, the longest ${longest.duration.toFixed(0)} ms, ${(longest.at / 1000).toFixed(1)} s after the start`}; the longest gap between two turns of its loop ${gap.toFixed(0)} ms (waiting for a free core included).`);
+  const tasks = await tasksDuring(page, async () => {
+    const isOver = () => page.evaluate(() => /(Done|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""));
+    await page.evaluate(async () => {
+      const button = () => [...document.querySelectorAll("button")].find((each) => each.textContent === "Start" && !each.disabled);
+      while (button() === undefined) await new Promise((done) => setTimeout(done, 20));
+      button().click();
+    });
+    const end = performance.now() + 90_000;
+    while (!(await isOver()) && performance.now() < end) await new Promise((done) => setTimeout(done, 250));
+  });
+  const longest = (kind) => Math.max(...tasks.map((task) => task[kind])).toFixed(0);
+  console.log(`Main thread during ${STEPS} steps on ${device}: the longest of ${tasks.length} tasks computes ${longest("cpu")} ms (${longest("wall")} ms by the clock, waiting for a free core included).`);
 } finally {
   await browser.close();
   server.close();

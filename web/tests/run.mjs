@@ -9,7 +9,7 @@ import { openBrowser } from "./browsers.mjs";
 import { makeContext } from "./context.mjs";
 
 const BROWSERS = ["chromium", "firefox"];
-const MOST_SECONDS = 100;
+const MOST_SECONDS = 150;
 
 const args = process.argv.slice(2);
 const pictures = args.includes("--pictures");
