@@ -1,4 +1,7 @@
 // The page Train: training, steering, files, links, faults, one's own data.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { assert } from "./context.mjs";
 
 /** The value beside a name of the figures. */
@@ -31,6 +34,39 @@ function pictureTable() {
     return [...pixels, above ? "above" : "below"].join(",");
   });
   return { name: "pictures.csv", mimeType: "text/csv", buffer: Buffer.from([names.join(","), ...rows].join("\n")) };
+}
+
+/** Two idx files: 8 × 8 pictures, bright above or below, and their labels. */
+function idxFiles(count = 60) {
+  const pictures = Buffer.alloc(16 + count * 64);
+  pictures.set([0, 0, 8, 3]);
+  [count, 8, 8].forEach((size, index) => pictures.writeUInt32BE(size, 4 + 4 * index));
+  const labels = Buffer.alloc(8 + count);
+  labels.set([0, 0, 8, 1]);
+  labels.writeUInt32BE(count, 4);
+  for (let item = 0; item < count; item += 1) {
+    labels[8 + item] = item % 2;
+    for (let place = 0; place < 64; place += 1) pictures[16 + item * 64 + place] = place < 32 === (item % 2 === 0) ? 220 : 10;
+  }
+  return [
+    { name: "pictures-idx3-ubyte", mimeType: "", buffer: pictures },
+    { name: "labels-idx1-ubyte", mimeType: "", buffer: labels },
+  ];
+}
+
+/** A picture of 8 × 8 pixels in one colour, as BMP. */
+function bmp(red, green, blue) {
+  const file = Buffer.alloc(54 + 192);
+  file.write("BM");
+  file.writeUInt32LE(file.length, 2);
+  file.writeUInt32LE(54, 10);
+  file.writeUInt32LE(40, 14);
+  file.writeInt32LE(8, 18);
+  file.writeInt32LE(8, 22);
+  file.writeUInt16LE(1, 26);
+  file.writeUInt16LE(24, 28);
+  for (let place = 0; place < 64; place += 1) file.set([blue, green, red], 54 + 3 * place);
+  return file;
 }
 
 export const tests = [
@@ -169,6 +205,35 @@ export const tests = [
       await press("Remove layer 1, Flatten");
       await sees("put Flatten before it");
       await until(() => [...document.querySelectorAll("button")].find((each) => each.textContent === "Start").disabled);
+    },
+  },
+  {
+    name: "idx files and a folder of pictures train too",
+    async run(context) {
+      const { open, press, fill, sees, page } = context;
+      await open("train?device=cpu&data=idx&steps=60&epochs=20&batch=8&lr=0.01&layers=flatten_linear-16_relu_linear-2");
+      await page.setFiles("Choose files", idxFiles());
+      await sees("48 to train, 12 to test, each 1 × 8 × 8, 2 classes");
+      await press("Start");
+      await finishes(context);
+      assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
+
+      const folder = mkdtempSync(join(tmpdir(), "flambeau-"));
+      try {
+        for (const [index, name] of ["bright", "dark"].entries()) {
+          mkdirSync(join(folder, name));
+          for (let each = 0; each < 15; each += 1) writeFileSync(join(folder, name, `${each}.bmp`), bmp(...[0, 1, 2].map((channel) => 200 * (1 - index) + each + channel)));
+        }
+        await fill("Data set", "folder");
+        await fill("Colours", "3");
+        await page.setFiles("Choose a folder", folder);
+        await sees("24 to train, 6 to test, each 3 × 28 × 28, 2 classes");
+        await press("Start");
+        await finishes(context);
+        assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     },
   },
   {

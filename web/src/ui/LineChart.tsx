@@ -93,7 +93,6 @@ export function LineChart({ label, series, xName = "step", write, range, height 
       chart.current = undefined;
     };
     // `write` is a function of the caller's; a new one alone is no reason to draw anew.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [theme, shape, height, xName]);
 
   useEffect(() => {

@@ -12,7 +12,8 @@ import type { TrainSettings } from "./settings.js";
 import { Changes } from "./store.js";
 import { nameOf } from "./layers.js";
 
-export type RunState = "waiting" | "loading" | "running" | "paused" | "done" | "stopped" | "failed";
+/** `ending`: the last step is done, and the whole test set is being read. */
+export type RunState = "loading" | "running" | "paused" | "ending" | "done" | "stopped" | "failed";
 
 export interface RunStats {
   stepMs: number;
@@ -89,7 +90,7 @@ class Runs {
   /** Is one being trained? */
   get isBusy(): boolean {
     const state = this.#active?.state;
-    return state === "loading" || state === "running" || state === "paused";
+    return state === "loading" || state === "running" || state === "paused" || state === "ending";
   }
 
   /** Starts several runs, one after the other. */
@@ -151,28 +152,33 @@ class Runs {
         resume: session !== undefined,
       });
       run.step = summary.steps;
-      run.state = summary.stopped === "asked" ? "stopped" : "done";
       run.seconds = summary.seconds;
+      run.state = "ending";
       await this.#finish(run, worker);
+      run.state = summary.stopped === "asked" ? "stopped" : "done";
+      if (run.step > 0) forgetSession();
     } catch (error) {
       run.error = messageOf(error);
       run.state = "failed";
       this.#queue = [];
     }
     run.loading = undefined;
-    if (run.step > 0) forgetSession();
     this.changes.changed(true);
   }
 
-  /** Looks at the whole test set, takes the weights out, and keeps them for the page Draw. */
+  /** Takes the weights out, keeps them for the page Draw, and looks at the whole test set. Stop cuts it short. */
   async #finish(run: Run, worker: TrainingWorker): Promise<void> {
     run.loading = { label: "Reading the whole test set", part: undefined };
     this.changes.changed(true);
     const ask = (question: Question) => worker.ask(question);
-    this.#assessed(run, (await ask({ kind: "assess" })) as Assessment);
-    run.inspection = (await ask({ kind: "inspect" })) as Inspection;
-    run.weights = (await ask({ kind: "export" })) as Uint8Array;
-    await keepModel(run.weights);
+    try {
+      run.weights = (await ask({ kind: "export" })) as Uint8Array;
+      await keepModel(run.weights);
+      this.#assessed(run, (await ask({ kind: "assess" })) as Assessment);
+      run.inspection = (await ask({ kind: "inspect" })) as Inspection;
+    } catch (error) {
+      run.events.push(`The last look at the model was cut short: ${messageOf(error)}.`);
+    }
   }
 
   #open(run: Run, paused: boolean): TrainingWorker {
@@ -291,7 +297,12 @@ class Runs {
   /** Ends the run, and those that wait for their turn. */
   stop(): void {
     this.#queue = [];
-    this.#worker?.stop();
+    if (this.#active?.state !== "ending") {
+      this.#worker?.stop();
+      return;
+    }
+    this.#worker?.terminate();
+    this.#worker = undefined;
   }
 
   setLearningRate(lr: number): void {

@@ -62,6 +62,8 @@ export class TrainingWorker {
     this.#started += 1;
     const worker = this.open();
     this.#worker = worker;
+    // Another run may have left a checkpoint of that name.
+    let isOwn = options.resume ?? false;
     worker.onerror = (event) => reject(new Error(`flambeau: the worker broke: ${event.message}`));
     worker.onmessage = ({ data }: MessageEvent<Report>) => {
       const { listeners } = this;
@@ -82,6 +84,7 @@ export class TrainingWorker {
           listeners.onPaused?.(data.step);
           return;
         case "checkpoint":
+          isOwn = true;
           listeners.onCheckpoint?.(data.step, data.bytes);
           return;
         case "recovered":
@@ -102,7 +105,7 @@ export class TrainingWorker {
         case "failed":
           if (data.dead && this.#started < MOST_WORKERS) {
             listeners.onRestarted?.(data.message);
-            this.#begin({ ...options, resume: true }, resolve, reject);
+            this.#begin({ ...options, resume: isOwn }, resolve, reject);
           } else {
             reject(new Error(data.message));
           }

@@ -56,6 +56,8 @@ class Run<M extends Module> {
   #lr: number | undefined;
   #saveNow = false;
   #checkpoints: Checkpoints | undefined;
+  /** Is the latest checkpoint of that name this run's? Another run may have left one. */
+  #isOwn: boolean;
   #device: Device | undefined;
   #answer: ((question: unknown) => unknown) | undefined;
   #questions: { id: number; question: unknown }[] = [];
@@ -68,6 +70,7 @@ class Run<M extends Module> {
     readonly tell: (report: Report) => void,
   ) {
     this.#paused = options.paused ?? false;
+    this.#isOwn = options.resume ?? false;
   }
 
   pause(): void {
@@ -163,6 +166,7 @@ class Run<M extends Module> {
   async #keep(bytes: Uint8Array, step: number): Promise<void> {
     this.#checkpoints ??= new Checkpoints(await openStore(), this.options.name ?? "run");
     await this.#checkpoints.save(bytes);
+    this.#isOwn = true;
     this.tell({ type: "checkpoint", step, bytes: bytes.byteLength });
   }
 
@@ -219,14 +223,14 @@ class Run<M extends Module> {
     this.tell({ type: "done", summary });
   }
 
-  /** Trains, and begins again from the last checkpoint when the device is lost. */
+  /** Trains, and begins again from its last checkpoint (or from the start) when the device is lost. */
   async all(): Promise<void> {
     const wanted = this.options.device ?? "best";
     let lost: { why: string; attempt: number } | undefined;
     for (;;) {
       const device = lost !== undefined && lost.attempt > MOST_REPLACEMENTS ? "cpu" : wanted;
       try {
-        await this.#once(device, lost !== undefined || (this.options.resume ?? false), lost);
+        await this.#once(device, this.#isOwn, lost);
         return;
       } catch (error) {
         const why = this.#device?.error;

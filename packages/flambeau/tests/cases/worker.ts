@@ -97,3 +97,23 @@ test("a worker tells notes, and answers between steps, while paused, and after t
   equal(notes, [{ after: 4 }]);
   await run.ask("weight").then(() => assert(false, "an ended worker answers"), () => undefined);
 });
+
+test("a device that is lost before the first checkpoint begins anew, not from another run's checkpoint", async ({ gpu }) => {
+  const name = `reused-${performance.now()}`;
+  const before = new TrainingWorker(open);
+  await before.start({ ...common(gpu), epochs: 1, name, checkpointEvery: 4 });
+  before.terminate();
+  const recovered: number[] = [];
+  let lost = false;
+  const run = new TrainingWorker(open, {
+    onProgress: () => {
+      if (!lost) run.loseDevice();
+      lost = true;
+    },
+    onRecovered: ({ step }) => void recovered.push(step),
+  });
+  const summary = await run.start({ ...common(gpu), name });
+  run.terminate();
+  // The CPU cannot be lost.
+  equal([summary.steps, recovered], [20, gpu ? [0] : []]);
+});

@@ -18,10 +18,10 @@ interface Props {
 }
 
 const STATES: Record<Run["state"], string> = {
-  waiting: "Waiting",
   loading: "Getting ready",
   running: "Training",
   paused: "Paused",
+  ending: "Finishing",
   done: "Done",
   stopped: "Stopped",
   failed: "Failed",
@@ -57,7 +57,7 @@ export function Controls({ settings, source, problem, weights, link }: Props) {
             </Button>
           )}
           {busy && !paused && (
-            <Button kind="primary" disabled={run?.state === "loading"} onClick={() => runs.pause()}>
+            <Button kind="primary" disabled={run?.state !== "running"} onClick={() => runs.pause()}>
               Pause
             </Button>
           )}
@@ -117,7 +117,7 @@ function Going({ run, busy }: { run: Run; busy: boolean }) {
           {event}
         </p>
       ))}
-      {busy && <Rate run={run} />}
+      {busy && run.state !== "ending" && <Rate run={run} />}
       <Figures
         figures={[
           ["Test accuracy", run.assessment === undefined ? "–" : write.percent(run.assessment.accuracy)],
@@ -126,7 +126,7 @@ function Going({ run, busy }: { run: Run; busy: boolean }) {
           ["Samples / s", stats === undefined ? "–" : write.count(stats.samplesPerSecond)],
           ["Step time", stats === undefined ? "–" : `${stats.stepMs.toFixed(stats.stepMs < 10 ? 2 : 1)} ms`],
           ["Kernels / step", stats === undefined ? "–" : stats.kernels.toFixed(0)],
-          ["Memory", stats === undefined ? "–" : write.bytes(stats.memory)],
+          [run.device === "cpu" ? "Memory" : "GPU memory", stats === undefined ? "–" : write.bytes(stats.memory)],
           [busy ? "Time left" : "Time", busy ? write.seconds(left) : write.seconds(run.seconds)],
         ]}
       />
