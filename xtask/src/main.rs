@@ -3,6 +3,7 @@
 //! Everything continuous integration does is a command here, so that a contributor gets the same verdict from
 //! the same program. The standard library is all it uses: it must build before anything has been installed.
 
+mod app;
 mod examples;
 mod libtest;
 mod runner;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     }
     let done = match args[0] {
         "test" => select(steps::CHECKS, &args[1..]).and_then(|steps| run(&steps)),
-        "web" => select(steps::WEB, &args[1..]).and_then(|steps| run(&steps)),
+        "web" => web(&args[1..]),
         "setup" => select(steps::INSTALLS, &args[1..]).and_then(|steps| run(&steps)),
         other => Err(Failure::new(format!("there is no command `{other}`"), "Try `cargo xtask --help`.")),
     };
@@ -47,6 +48,16 @@ fn run(steps: &[&Step]) -> Result<bool, Failure> {
     println!("Build products: {}", workspace.target.display());
     println!("Tools:          {}", workspace.tools.display());
     Ok(runner::run_all(&workspace, steps))
+}
+
+/// Builds what runs in browsers; with `--serve`, opens the app.
+fn web(args: &[&str]) -> Result<bool, Failure> {
+    let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg == "--serve");
+    let built = run(&select(steps::WEB, &names)?)?;
+    if built && !flags.is_empty() {
+        app::serve(&Workspace::locate()?)?;
+    }
+    Ok(built)
 }
 
 /// The steps named on the command line, in the table's order; all of them when none is named.
@@ -74,8 +85,9 @@ Usage: cargo xtask <COMMAND> [STEP...]
   test      Installs what is missing, saying what and why, and runs every check in order, up to the first
             that fails. With names of steps: only those.
 {}
-  web       Builds the browser package, packages/flambeau/dist.
-
+  web       Builds the browser package, packages/flambeau/dist, and the web app, web/dist. With --serve:
+            opens the app, from a program that has it inside.
+{}
   setup     Only installs what the checks need.
 {}
 Environment:
@@ -85,6 +97,7 @@ Environment:
   FLAMBEAU_TEST_ADAPTER  the GPU adapter the tests ask for (default: llvmpipe, which runs on the CPU)
 ",
         list(steps::CHECKS),
+        list(steps::WEB),
         list(steps::INSTALLS),
     )
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::app;
 use crate::examples;
 use crate::libtest::Results;
 use crate::runner::{Failure, Report, Step};
@@ -21,12 +22,15 @@ pub const CHECKS: &[Step] = &[
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
     Step { name: "wasm", about: "the library builds for the browser", run: wasm },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
+    Step { name: "app", about: "the web app, in Chromium and Firefox", run: app::test },
     Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
 ];
 
 /// `cargo xtask web`.
-pub const WEB: &[Step] =
-    &[Step { name: "package", about: "packages/flambeau/dist, and what a page fetches", run: web::build }];
+pub const WEB: &[Step] = &[
+    Step { name: "package", about: "packages/flambeau/dist, and what a page fetches", run: web::build },
+    Step { name: "app", about: "web/dist, the app, for any static host", run: app::build },
+];
 
 /// `cargo xtask setup`.
 pub const INSTALLS: &[Step] = &[

@@ -36,6 +36,9 @@ const FEATURES: [&str; 8] = [
     "--enable-multivalue",
 ];
 
+/// The module: what a page fetches to train, and what it fetches afterwards.
+const PARTS: [&str; 2] = ["flambeau_bg.wasm", "flambeau_later.wasm"];
+
 /// What wasm-opt does.
 const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuum"];
 
@@ -54,10 +57,12 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
     install(workspace, &package)?;
     let module = compile(workspace, Form::Package)?;
     let generated = package.join("src/wasm");
-    bindgen(workspace, &module, &generated)?;
+    bindgen(workspace, &module, &generated, Some(&package.join("later.txt")))?;
     let dist = package.join("dist");
     clean(&dist)?;
-    shrink(&package, &generated.join("flambeau_bg.wasm"), &dist.join("wasm/flambeau_bg.wasm"))?;
+    for part in PARTS {
+        shrink(&package, &generated.join(part), &dist.join("wasm").join(part))?;
+    }
     script(&package, &["scripts/build.mjs"])?;
     script(&package, &["scripts/size.mjs"])?;
     let size = shell::output(node().current_dir(&package).args(["scripts/size.mjs", "--short"]));
@@ -67,14 +72,10 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
 /// The package's tests: types, and everything else in Chromium, Firefox and Node.
 pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     let built = build(workspace)?;
-    let missing: Vec<&str> =
-        BROWSERS.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package).collect();
-    if !missing.is_empty() {
-        apt_install("the package is tested in real browsers", &missing)?;
-    }
+    browsers()?;
     let package = package(workspace);
     let module = compile(workspace, Form::Test)?;
-    bindgen(workspace, &module, &package.join("tests/wasm"))?;
+    bindgen(workspace, &module, &package.join("tests/wasm"), None)?;
     script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
     let mut run = node();
     run.current_dir(&package).arg("tests/run.mjs");
@@ -82,21 +83,32 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
 }
 
+/// Installs the browsers that are missing.
+pub fn browsers() -> Result<(), Failure> {
+    let missing: Vec<&str> =
+        BROWSERS.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    apt_install("what runs in a page is tested in real browsers", &missing)
+}
+
 fn package(workspace: &Workspace) -> PathBuf {
     workspace.root.join("packages/flambeau")
 }
 
-fn node() -> Command {
+/// Node.
+pub fn node() -> Command {
     Command::new("node")
 }
 
-/// Runs one of the package's scripts.
-fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
+/// Runs a script in a folder of JavaScript.
+pub fn script(package: &Path, args: &[&str]) -> Result<(), Failure> {
     shell::run(node().current_dir(package).args(args), "Mend what is reported above, then `cargo xtask web`.")
 }
 
-/// Node, and what the lock file names.
-fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
+/// Node, and what a folder's lock file names.
+pub fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     let version = shell::output(node().arg("--version"));
     let major: Option<u32> = version
         .as_deref()
@@ -116,10 +128,7 @@ fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
     if fs::read(&done).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!(
-        "Installing the package's tools into {}: TypeScript, binaryen, drivers of browsers.",
-        package.display()
-    );
+    println!("Installing what {} names into node_modules beside it.", lock.display());
     let mut ci = workspace.bare("npm");
     // Scripts of packages are not run: what is needed comes with the packages themselves.
     ci.current_dir(package).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
@@ -139,9 +148,13 @@ fn compile(workspace: &Workspace, form: Form) -> Result<PathBuf, Failure> {
     Ok(compiler.folder(workspace).join("web/flambeau_web.wasm"))
 }
 
-fn bindgen(workspace: &Workspace, module: &Path, folder: &Path) -> Result<(), Failure> {
+/// Writes the module's JavaScript; with a list of what can wait, the module in two parts.
+fn bindgen(workspace: &Workspace, module: &Path, folder: &Path, later: Option<&Path>) -> Result<(), Failure> {
     let mut run = workspace.cargo(&["run", "--quiet", "--package", "bindgen", "--"]);
-    shell::run(run.arg(module).arg(folder), "Mend what is reported above, then `cargo xtask web`.")
+    shell::run(
+        run.arg(module).arg(folder).args(later),
+        "Mend what is reported above, then `cargo xtask web`.",
+    )
 }
 
 /// Only what also makes the compressed module smaller: `-Oz` takes a tenth off the module, and makes it compress worse.

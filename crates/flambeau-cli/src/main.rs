@@ -11,6 +11,7 @@ mod model_file;
 mod output;
 mod picture;
 mod predict;
+mod serve;
 mod task;
 mod train;
 
@@ -46,6 +47,8 @@ enum Command {
     Convert(convert::Options),
     /// Measure how fast the device is.
     Bench(bench::Options),
+    /// Open the web app: training in the browser, on this machine alone.
+    Serve(serve::Options),
     /// List the adapters of this machine, and describe the device that would be chosen.
     Info,
 }
@@ -79,6 +82,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
         Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,
         Command::Convert(options) => convert::run(&options, output).await,
         Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, output).await,
+        Command::Serve(options) => serve::run(&options, output),
         Command::Info => info::run(choice, output).await,
     }
 }

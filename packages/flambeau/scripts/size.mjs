@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-// The goal is 500 KB; until it is reached, this keeps the size from growing.
-const LIMIT = 860_000;
+const LIMIT = 500_000;
 const dist = new URL("../dist/", import.meta.url);
 
 const seen = new Set();
@@ -30,6 +29,8 @@ if (process.argv.includes("--short")) {
   for (const [name, bytes, gzipped] of files) {
     console.log(`${name.padEnd(28)} ${kilobytes(bytes).padStart(10)}  gzipped ${kilobytes(gzipped).padStart(9)}`);
   }
+  const later = gzipSync(readFileSync(new URL("wasm/flambeau_later.wasm", dist)), { level: 9 }).byteLength;
+  console.log(`Afterwards, or when it is needed, wasm/flambeau_later.wasm: ${kilobytes(later)} gzipped.`);
   console.log(`A page fetches ${kilobytes(total)} (gzipped) until its first training step; the limit is ${kilobytes(LIMIT)}.`);
 }
 if (total > LIMIT) {

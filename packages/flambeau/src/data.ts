@@ -26,9 +26,20 @@ export function toTensor({ data, shape, dtype }: HostArray): Tensor {
   return tensor(data, { shape, dtype });
 }
 
+/** What a gzipped file holds; other bytes as they are. */
+async function unpacked(file: Uint8Array): Promise<Uint8Array> {
+  if (file[0] !== 0x1f || file[1] !== 0x8b || typeof DecompressionStream === "undefined") return file;
+  const stream = new Blob([file as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch (error) {
+    throw new Error("flambeau: the gzipped file is damaged or cut off", { cause: error });
+  }
+}
+
 /** An idx file (MNIST's format), plain or gzipped. */
 export async function readIdx(source: Source, options: FetchOptions = {}): Promise<HostArray> {
-  return host(wasm().idx_read(await bytes(source, options)));
+  return host(wasm().idx_read(await unpacked(await bytes(source, options))));
 }
 
 /** A table. */

@@ -1,4 +1,4 @@
-import { load, wasm, wasmBytes, type WasmSource } from "./wasm.js";
+import { load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
 export interface InitOptions {
@@ -160,6 +160,7 @@ export async function init(options: InitOptions = {}): Promise<Device> {
 
 async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: boolean): Promise<Device> {
   const open = async (cpu: boolean, software: boolean, reason: string) => {
+    if (cpu) await loadWhole();
     const slow = !cpu && software && isSoftware(await adapterName(lowPower));
     return new Device(await wasm().device_open(cpu, lowPower, software, slow, slow ? SOFTWARE_GROUP : 0), reason);
   };

@@ -4,7 +4,7 @@ import type { Module } from "./nn/module.js";
 import type { Optimizer } from "./optim.js";
 import { adopt } from "./maker.js";
 import type { Tensor } from "./tensor.js";
-import { wasm } from "./wasm.js";
+import { loadWhole, wasm } from "./wasm.js";
 
 /** Where bytes come from. */
 export type Source = Uint8Array | ArrayBuffer | Blob | string | URL;
@@ -84,24 +84,28 @@ function named(read: { names: string[]; handles: Uint32Array; free(): void }): R
 }
 
 /** Named tensors as a safetensors file. */
-export function writeSafetensors(
+export async function writeSafetensors(
   tensors: Record<string, Tensor>,
   metadata: Record<string, string> = {},
 ): Promise<Uint8Array> {
+  await loadWhole();
   return wasm().safetensors_write(Object.keys(tensors), handles(tensors), JSON.stringify(metadata));
 }
 
 /** The tensors of a safetensors file. */
 export async function readSafetensors(source: Source, options: FetchOptions = {}): Promise<Record<string, Tensor>> {
-  return named(wasm().safetensors_read(await bytes(source, options)));
+  const read = await bytes(source, options);
+  await loadWhole();
+  return named(wasm().safetensors_read(read));
 }
 
 /** A checkpoint: model, optimizer, and values of one's own (anything JSON can hold). */
-export function writeCheckpoint(
+export async function writeCheckpoint(
   model: Module,
   optimizer?: Optimizer,
   values: Record<string, unknown> = {},
 ): Promise<Uint8Array> {
+  await loadWhole();
   const state = model.stateDict();
   return wasm().checkpoint_write(Object.keys(state), handles(state), optimizer?.number ?? 0, JSON.stringify(values));
 }
@@ -112,7 +116,9 @@ export async function readCheckpoint(
   model: Module,
   optimizer?: Optimizer,
 ): Promise<Record<string, unknown>> {
-  const read = wasm().checkpoint_read(await bytes(source), optimizer?.number ?? 0);
+  const from = await bytes(source);
+  await loadWhole();
+  const read = wasm().checkpoint_read(from, optimizer?.number ?? 0);
   const values = JSON.parse(read.text) as Record<string, unknown>;
   model.loadStateDict(named(read));
   return values;

@@ -4,7 +4,7 @@ import type { Parameter } from "./nn/module.js";
 import { settings } from "./nn/layer.js";
 import { releaseDeferred } from "./scope.js";
 import type { Tensor } from "./tensor.js";
-import { wasm } from "./wasm.js";
+import { loadSoon, wasm } from "./wasm.js";
 
 const released = new FinalizationRegistry<number>((optimizer) => wasm().optimizer_release(optimizer));
 
@@ -35,6 +35,7 @@ export class Optimizer {
   step(): void {
     wasm().optimizer_step(this.number);
     releaseDeferred();
+    loadSoon();
   }
 
   /** Forgets the gradients. */

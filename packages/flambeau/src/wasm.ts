@@ -1,4 +1,10 @@
-/** The WebAssembly module: loaded once, by `init`. */
+/**
+ * The WebAssembly module: loaded once, by `init`.
+ *
+ * It comes in two parts that share one memory. The first is enough to train the usual small models on a GPU. The second
+ * (the CPU backend, files, rarer layers, losses and ops) is fetched in the background after the first training step;
+ * what needs it sooner gets it at once.
+ */
 
 import * as bindings from "./wasm/flambeau.js";
 
@@ -8,17 +14,20 @@ export type Bindings = typeof bindings;
 export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Module;
 
 let loading: Promise<void> | undefined;
-let ready = false;
+let first: WebAssembly.Exports | undefined;
+let later: Promise<void> | undefined;
+let laterPlace: string | URL = new URL("./wasm/flambeau_later.wasm", import.meta.url);
+let isWhole = false;
 
 /** The module's calls; an error before `init`. */
 export function wasm(): Bindings {
-  if (!ready) {
+  if (first === undefined) {
     throw new Error("flambeau: await init() first");
   }
   return bindings;
 }
 
-/** Loads the module unless it is there. */
+/** Loads the module's first part unless it is there. */
 export function load(source?: WasmSource): Promise<void> {
   loading ??= start(source).catch((error: unknown) => {
     loading = undefined;
@@ -27,24 +36,103 @@ export function load(source?: WasmSource): Promise<void> {
   return loading;
 }
 
+/** Loads the second part unless it is there. */
+export function loadWhole(): Promise<void> {
+  later ??= fetchWhole().catch((error: unknown) => {
+    later = undefined;
+    throw error;
+  });
+  return later;
+}
+
+let isAsked = false;
+
+/** Has the second part fetched in the background: called after each training step. */
+export function loadSoon(): void {
+  if (isAsked) return;
+  isAsked = true;
+  // Should that fail, whatever needs it will try again and say so.
+  setTimeout(() => loadWhole().catch(() => undefined), 0);
+}
+
 async function start(source?: WasmSource): Promise<void> {
   const place = source ?? new URL("./wasm/flambeau_bg.wasm", import.meta.url);
-  await bindings.default({ module_or_path: await readable(place) });
-  ready = true;
+  if (source !== undefined) laterPlace = besides(source) ?? laterPlace;
+  const module = await compiled(place);
+  const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), later: { load: loadWholeNow } });
+  bindings.finish(instance, module);
+  first = instance.exports;
+  // Outside of browsers nothing is fetched, and there is no way to read a file at once that all runtimes share.
+  if (isFile(laterPlace)) await loadWhole();
+}
+
+/** Where the second part lies: beside the first, unless that has no address. */
+function besides(place: WasmSource): URL | undefined {
+  const address =
+    typeof place === "string" || place instanceof URL ? place
+    : typeof Response === "function" && place instanceof Response ? place.url
+    : "";
+  const base = (globalThis as { location?: { href: string } }).location?.href ?? import.meta.url;
+  return address === "" ? undefined : new URL("flambeau_later.wasm", new URL(address, base));
+}
+
+async function compiled(place: WasmSource): Promise<WebAssembly.Module> {
+  if (place instanceof WebAssembly.Module) return place;
+  if (place instanceof ArrayBuffer || ArrayBuffer.isView(place)) return WebAssembly.compile(place);
+  if (isFile(place)) return WebAssembly.compile(await file(place));
+  const response = place instanceof Response ? place : await fetched(place);
+  if (response.headers.get("content-type")?.startsWith("application/wasm") === true) {
+    return WebAssembly.compileStreaming(response);
+  }
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+async function fetched(place: string | URL): Promise<Response> {
+  const response = await fetch(place);
+  if (!response.ok) throw new Error(`flambeau: ${String(place)}: HTTP ${response.status}`);
+  return response;
+}
+
+function isFile(place: WasmSource): place is URL {
+  return place instanceof URL && place.protocol === "file:";
 }
 
 /** Node's `fetch` does not read files. */
-async function readable(place: WasmSource): Promise<WasmSource> {
-  if (place instanceof URL && place.protocol === "file:") {
-    // By a variable, so that bundlers for browsers do not look for it.
-    const files = "node:fs/promises";
-    const { readFile } = (await import(/* @vite-ignore */ files)) as { readFile(from: URL): Promise<Uint8Array> };
-    return new Uint8Array(await readFile(place));
-  }
-  return place;
+async function file(place: URL): Promise<Uint8Array<ArrayBuffer>> {
+  // By a variable, so that bundlers for browsers do not look for it.
+  const files = "node:fs/promises";
+  const { readFile } = (await import(/* @vite-ignore */ files)) as { readFile(from: URL): Promise<Uint8Array> };
+  return new Uint8Array(await readFile(place));
+}
+
+async function fetchWhole(): Promise<void> {
+  if (isWhole) return;
+  const module = await compiled(laterPlace);
+  await WebAssembly.instantiate(module, imports());
+  isWhole = true;
+}
+
+/** What the second part needs: it puts its functions into the first part's table as it is instantiated. */
+function imports(): WebAssembly.Imports {
+  if (first === undefined) throw new Error("flambeau: await init() first");
+  return { first };
+}
+
+/** Called by the module when it needs its second part and cannot wait. */
+function loadWholeNow(): void {
+  if (isWhole) return;
+  const request = new XMLHttpRequest();
+  request.open("GET", laterPlace, false);
+  // Pages cannot ask for bytes at once, but for text whose characters are bytes.
+  request.overrideMimeType("text/plain; charset=x-user-defined");
+  request.send();
+  if (request.status !== 200) throw new Error(`flambeau: ${String(laterPlace)}: HTTP ${request.status}`);
+  const bytes = Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 0xff);
+  void new WebAssembly.Instance(new WebAssembly.Module(bytes), imports());
+  isWhole = true;
 }
 
 /** The bytes of the module's own memory. */
 export function wasmBytes(): number {
-  return ready ? bindings.memory_bytes() : 0;
+  return first === undefined ? 0 : bindings.memory_bytes();
 }

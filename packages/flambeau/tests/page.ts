@@ -2,6 +2,7 @@
 
 import { runAll } from "./cases/index.js";
 import "./cases/worker.js";
+import "./cases/parts.js";
 import { runSuite } from "./selftest.js";
 
 const asked = new URLSearchParams(location.search);

@@ -37,7 +37,7 @@ const bundle = (names, place) =>
   });
 // Workers know no import maps: in browsers the package is named by its address.
 const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js" };
-await bundle(["page", "worker"], (name) => `/packages/flambeau/dist/${FILES[name]}`);
+await bundle(["page", "worker", "parts"], (name) => `/packages/flambeau/dist/${FILES[name]}`);
 await bundle(["node"], (name) => name);
 
 const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm", ".html": "text/html" };

@@ -4,5 +4,6 @@ mod bench;
 mod errors;
 mod files;
 mod kills;
+mod serve;
 mod support;
 mod training;

@@ -14,7 +14,7 @@ use flambeau::{AvgPoolOptions, ConvOptions, ConvTransposeOptions, Device, MaxPoo
 pub fn layer(kind: &str, options: &str) -> Result<Layer> {
     let mut o = Options::parse("layer", options)?;
     let device = current()?;
-    let layer = match plain(kind, &mut o, &device)? {
+    let layer = match usual(kind, &mut o, &device)? {
         Some(layer) => Layer::Plain(layer),
         None => special(kind, &mut o, &device)?,
     };
@@ -26,32 +26,74 @@ fn boxed(layer: impl Forward + 'static) -> Result<Option<Box<dyn Forward>>> {
     Ok(Some(Box::new(layer)))
 }
 
-fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn Forward>>> {
+/// The layers of small models: a page has them with the first part of the module, the others with the second.
+fn usual(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn Forward>>> {
     match kind {
         "linear" => {
             let layer = LinearOptions { bias: o.flag("bias", true)? };
             boxed(Linear::try_with_options(o.size("inputs")?, o.size("outputs")?, layer, device)?)
         }
-        "conv1d" => boxed(conv::<1>(o, device)?),
         "conv2d" => boxed(conv::<2>(o, device)?),
+        "max_pool2d" => boxed(max_pool::<2>(o)?),
+        "avg_pool2d" => boxed(avg_pool::<2>(o)?),
+        "adaptive_avg_pool2d" => boxed(AdaptiveAvgPool2d::new(o.around::<2>("output", 1)?)),
+        "batch_norm1d" => boxed(BatchNorm1d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
+        "batch_norm2d" => boxed(BatchNorm2d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
+        "layer_norm" => {
+            let shape: Vec<usize> = o.numbers("shape")?.into_iter().map(|size| size as usize).collect();
+            let layer = LayerNormOptions {
+                eps: o.number("eps", 1e-5)?,
+                elementwise_affine: o.flag("affine", true)?,
+                bias: o.flag("bias", true)?,
+            };
+            boxed(LayerNorm::try_with_options(shape, layer, device)?)
+        }
+        "embedding" => {
+            let layer = EmbeddingOptions { padding_idx: o.maybe_size("padding_index")? };
+            boxed(Embedding::try_with_options(o.size("rows")?, o.size("width")?, layer, device)?)
+        }
+        "dropout" => boxed(Dropout::new(o.number("p", 0.5)?)),
+        "dropout2d" => boxed(Dropout2d::new(o.number("p", 0.5)?)),
+        "identity" => boxed(Identity),
+        "flatten" => boxed(Flatten { start_dim: o.dim("start", 1)?, end_dim: o.dim("end", -1)? }),
+        "mlp" => {
+            let sizes: Vec<usize> = o.numbers("sizes")?.into_iter().map(|size| size as usize).collect();
+            if sizes.len() < 2 {
+                return Err(argument("mlp", "sizes must be at least the inputs and the outputs"));
+            }
+            boxed(Mlp::new(&sizes, device))
+        }
+        "relu" => boxed(Relu),
+        "silu" => boxed(Silu),
+        "sigmoid" => boxed(Sigmoid),
+        "tanh" => boxed(Tanh),
+        "gelu" => {
+            let tanh = o.word("approximate", "none")? == "tanh";
+            boxed(Gelu { approximate: if tanh { GeluApproximation::Tanh } else { GeluApproximation::None } })
+        }
+        "leaky_relu" => boxed(LeakyRelu { negative_slope: o.number("slope", 0.01)? }),
+        "softmax" => boxed(Softmax { dim: o.dim("dim", -1)? }),
+        _ => rare(kind, o, device),
+    }
+}
+
+#[inline(never)]
+fn rare(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn Forward>>> {
+    match kind {
+        "conv1d" => boxed(conv::<1>(o, device)?),
         "conv3d" => boxed(conv::<3>(o, device)?),
         "conv_transpose1d" => boxed(conv_transpose::<1>(o, device)?),
         "conv_transpose2d" => boxed(conv_transpose::<2>(o, device)?),
         "conv_transpose3d" => boxed(conv_transpose::<3>(o, device)?),
         "max_pool1d" => boxed(max_pool::<1>(o)?),
-        "max_pool2d" => boxed(max_pool::<2>(o)?),
         "max_pool3d" => boxed(max_pool::<3>(o)?),
         "avg_pool1d" => boxed(avg_pool::<1>(o)?),
-        "avg_pool2d" => boxed(avg_pool::<2>(o)?),
         "avg_pool3d" => boxed(avg_pool::<3>(o)?),
         "adaptive_avg_pool1d" => boxed(AdaptiveAvgPool1d::new(o.around::<1>("output", 1)?)),
-        "adaptive_avg_pool2d" => boxed(AdaptiveAvgPool2d::new(o.around::<2>("output", 1)?)),
         "adaptive_avg_pool3d" => boxed(AdaptiveAvgPool3d::new(o.around::<3>("output", 1)?)),
         "adaptive_max_pool1d" => boxed(AdaptiveMaxPool1d::new(o.around::<1>("output", 1)?)),
         "adaptive_max_pool2d" => boxed(AdaptiveMaxPool2d::new(o.around::<2>("output", 1)?)),
         "adaptive_max_pool3d" => boxed(AdaptiveMaxPool3d::new(o.around::<3>("output", 1)?)),
-        "batch_norm1d" => boxed(BatchNorm1d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
-        "batch_norm2d" => boxed(BatchNorm2d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
         "batch_norm3d" => boxed(BatchNorm3d::try_with_options(o.size("features")?, batch_norm(o)?, device)?),
         "instance_norm1d" => {
             boxed(InstanceNorm1d::try_with_options(o.size("features")?, instance_norm(o)?, device)?)
@@ -61,15 +103,6 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
         }
         "instance_norm3d" => {
             boxed(InstanceNorm3d::try_with_options(o.size("features")?, instance_norm(o)?, device)?)
-        }
-        "layer_norm" => {
-            let shape: Vec<usize> = o.numbers("shape")?.into_iter().map(|size| size as usize).collect();
-            let layer = LayerNormOptions {
-                eps: o.number("eps", 1e-5)?,
-                elementwise_affine: o.flag("affine", true)?,
-                bias: o.flag("bias", true)?,
-            };
-            boxed(LayerNorm::try_with_options(shape, layer, device)?)
         }
         "rms_norm" => {
             let shape: Vec<usize> = o.numbers("shape")?.into_iter().map(|size| size as usize).collect();
@@ -87,18 +120,10 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
             beta: o.number("beta", 0.75)?,
             k: o.number("k", 1.0)?,
         }),
-        "embedding" => {
-            let layer = EmbeddingOptions { padding_idx: o.maybe_size("padding_index")? };
-            boxed(Embedding::try_with_options(o.size("rows")?, o.size("width")?, layer, device)?)
-        }
-        "dropout" => boxed(Dropout::new(o.number("p", 0.5)?)),
         "dropout1d" => boxed(Dropout1d::new(o.number("p", 0.5)?)),
-        "dropout2d" => boxed(Dropout2d::new(o.number("p", 0.5)?)),
         "dropout3d" => boxed(Dropout3d::new(o.number("p", 0.5)?)),
         "alpha_dropout" => boxed(AlphaDropout::new(o.number("p", 0.5)?)),
         "feature_alpha_dropout" => boxed(FeatureAlphaDropout::new(o.number("p", 0.5)?)),
-        "identity" => boxed(Identity),
-        "flatten" => boxed(Flatten { start_dim: o.dim("start", 1)?, end_dim: o.dim("end", -1)? }),
         "unflatten" => {
             let sizes: Vec<isize> = o.numbers("sizes")?.into_iter().map(|size| size as isize).collect();
             boxed(Unflatten::new(o.dim("dim", 1)?, sizes))
@@ -117,13 +142,6 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
             let aligned = o.flag("align_corners", false)?;
             boxed(Upsample::with_options(if aligned { options.with_align_corners() } else { options }))
         }
-        "mlp" => {
-            let sizes: Vec<usize> = o.numbers("sizes")?.into_iter().map(|size| size as usize).collect();
-            if sizes.len() < 2 {
-                return Err(argument("mlp", "sizes must be at least the inputs and the outputs"));
-            }
-            boxed(Mlp::new(&sizes, device))
-        }
         "cnn" => boxed(Cnn::new(o.size_or("classes", 10)?, device)),
         _ => match activation(kind, o, device)? {
             Some(layer) => Ok(Some(layer)),
@@ -134,23 +152,14 @@ fn plain(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn 
 
 fn activation(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box<dyn Forward>>> {
     match kind {
-        "relu" => boxed(Relu),
         "relu6" => boxed(Relu6),
         "selu" => boxed(Selu),
-        "silu" => boxed(Silu),
         "mish" => boxed(Mish),
-        "sigmoid" => boxed(Sigmoid),
         "log_sigmoid" => boxed(LogSigmoid),
-        "tanh" => boxed(Tanh),
         "tanhshrink" => boxed(Tanhshrink),
         "softsign" => boxed(Softsign),
         "hardsigmoid" => boxed(Hardsigmoid),
         "hardswish" => boxed(Hardswish),
-        "gelu" => {
-            let tanh = o.word("approximate", "none")? == "tanh";
-            boxed(Gelu { approximate: if tanh { GeluApproximation::Tanh } else { GeluApproximation::None } })
-        }
-        "leaky_relu" => boxed(LeakyRelu { negative_slope: o.number("slope", 0.01)? }),
         "elu" => boxed(Elu { alpha: o.number("alpha", 1.0)? }),
         "celu" => boxed(Celu { alpha: o.number("alpha", 1.0)? }),
         "softplus" => {
@@ -162,7 +171,6 @@ fn activation(kind: &str, o: &mut Options, device: &Device) -> Result<Option<Box
         "threshold" => {
             boxed(Threshold { threshold: o.number("threshold", 0.0)?, value: o.number("value", 0.0)? })
         }
-        "softmax" => boxed(Softmax { dim: o.dim("dim", -1)? }),
         "log_softmax" => boxed(LogSoftmax { dim: o.dim("dim", -1)? }),
         "softmin" => boxed(Softmin { dim: o.dim("dim", -1)? }),
         "softmax2d" => boxed(Softmax2d),
@@ -209,6 +217,7 @@ fn padding(kind: &str, o: &mut Options) -> Result<Option<Box<dyn Forward>>> {
     }
 }
 
+#[inline(never)]
 fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
     Ok(match kind {
         "bilinear" => {

@@ -1,0 +1,45 @@
+//! The web app: `cargo xtask web` builds `web/dist`, `--serve` puts it into the program and opens it, and
+//! `cargo xtask test app` tests it in real browsers.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::runner::{Failure, Report};
+use crate::shell;
+use crate::web::{browsers, install, node, script};
+use crate::workspace::Workspace;
+
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.root.join("web")
+}
+
+/// Makes `web/dist` of the app and the package, which must be built.
+pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
+    let app = folder(workspace);
+    install(workspace, &app)?;
+    script(&app, &["node_modules/typescript/bin/tsc", "--noEmit"])?;
+    script(&app, &["node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"])?;
+    Ok(Report::note("web/dist"))
+}
+
+/// The end-to-end tests, every page in Chromium, training in Firefox too. Takes the package that the step before built.
+pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
+    if !workspace.root.join("packages/flambeau/dist/index.js").exists() {
+        crate::web::build(workspace)?;
+    }
+    build(workspace)?;
+    browsers()?;
+    let mut run = node();
+    run.current_dir(folder(workspace)).arg("tests/run.mjs");
+    shell::run(&mut run, "One test alone, in web/: `node tests/run.mjs chromium <part of its name>`.")?;
+    Ok(Report::note("every page in Chromium, training in Firefox too"))
+}
+
+/// Builds the program with the app inside, and opens it.
+pub fn serve(workspace: &Workspace) -> Result<(), Failure> {
+    let dist = folder(workspace).join("dist");
+    let dist = fs::canonicalize(&dist)
+        .map_err(|error| Failure::new(format!("{}: {error}", dist.display()), "Try `cargo xtask web`."))?;
+    let mut run = workspace.cargo(&["run", "--release", "--package", "flambeau-cli", "--", "serve"]);
+    shell::run(run.env("FLAMBEAU_APP", dist), "Read the program's error above.")
+}
