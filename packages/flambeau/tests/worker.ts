@@ -3,7 +3,7 @@
 import { DataLoader, Generator, nn, optim, randn, tensor, type Tensor } from "flambeau";
 import { runTraining } from "flambeau/worker";
 
-runTraining(() => {
+runTraining((_, tell) => {
   const x = randn([64, 2], new Generator(5));
   const y = x.matmul(tensor([[2], [-1]])).add(1);
   const model = nn.linear(2, 1);
@@ -17,5 +17,10 @@ runTraining(() => {
       loss: model.forward(x as Tensor).mseLoss(y as Tensor),
       count: 16,
     }),
+    onProgress: ({ step }) => tell({ after: step }),
+    answer: async (question, trainer) => {
+      if (question !== "weight") throw new Error(`no answer to ${String(question)}`);
+      return { step: trainer.step, weight: await model.parameter("weight").value().array() };
+    },
   };
 });

@@ -19,6 +19,8 @@ export interface Listeners {
   onEpoch?: (report: EpochReport) => void;
   onPaused?: (step: number) => void;
   onCheckpoint?: (step: number, bytes: number) => void;
+  /** What the worker's own functions tell. */
+  onNote?: (note: unknown) => void;
   /** The GPU was lost; training goes on from the last checkpoint, on the device that is told. */
   onRecovered?: (event: { why: string; attempt: number; info: DeviceInfo; step: number }) => void;
   /** The worker's WebAssembly broke; another worker goes on from the last checkpoint. */
@@ -42,6 +44,8 @@ const MOST_WORKERS = 4;
 export class TrainingWorker {
   #worker: Worker | undefined;
   #started = 0;
+  #asked = 0;
+  #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
 
   constructor(
     readonly open: () => Worker,
@@ -58,6 +62,8 @@ export class TrainingWorker {
     this.#started += 1;
     const worker = this.open();
     this.#worker = worker;
+    // Another run may have left a checkpoint of that name.
+    let isOwn = options.resume ?? false;
     worker.onerror = (event) => reject(new Error(`flambeau: the worker broke: ${event.message}`));
     worker.onmessage = ({ data }: MessageEvent<Report>) => {
       const { listeners } = this;
@@ -78,10 +84,20 @@ export class TrainingWorker {
           listeners.onPaused?.(data.step);
           return;
         case "checkpoint":
+          isOwn = true;
           listeners.onCheckpoint?.(data.step, data.bytes);
           return;
         case "recovered":
           listeners.onRecovered?.(data);
+          return;
+        case "note":
+          listeners.onNote?.(data.note);
+          return;
+        case "answer":
+          this.#taken(data.id)?.resolve(data.answer);
+          return;
+        case "noAnswer":
+          this.#taken(data.id)?.reject(new Error(data.message));
           return;
         case "done":
           resolve(data.summary);
@@ -89,12 +105,18 @@ export class TrainingWorker {
         case "failed":
           if (data.dead && this.#started < MOST_WORKERS) {
             listeners.onRestarted?.(data.message);
-            this.#begin({ ...options, resume: true }, resolve, reject);
+            this.#begin({ ...options, resume: isOwn }, resolve, reject);
           } else {
             reject(new Error(data.message));
           }
       }
     };
+  }
+
+  #taken(id: number) {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
   }
 
   #send(command: Command): void {
@@ -136,8 +158,24 @@ export class TrainingWorker {
     this.#send({ type: "loseDevice" });
   }
 
+  /** Asks the `answer` of what is trained something, between two steps or after the last; the question must be cloneable. */
+  ask(question: unknown): Promise<unknown> {
+    this.#asked += 1;
+    const id = this.#asked;
+    return new Promise((resolve, reject) => {
+      if (this.#worker === undefined) {
+        reject(new Error("flambeau: there is no worker to ask"));
+        return;
+      }
+      this.#waiting.set(id, { resolve, reject });
+      this.#send({ type: "ask", id, question });
+    });
+  }
+
   /** Ends the worker at once. */
   terminate(): void {
+    for (const { reject } of this.#waiting.values()) reject(new Error("flambeau: the worker has ended"));
+    this.#waiting.clear();
     this.#worker?.terminate();
     this.#worker = undefined;
   }

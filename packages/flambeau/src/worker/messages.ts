@@ -34,7 +34,8 @@ export type Command =
   | { type: "stop" }
   | { type: "setLearningRate"; lr: number }
   | { type: "checkpoint" }
-  | { type: "loseDevice" };
+  | { type: "loseDevice" }
+  | { type: "ask"; id: number; question: unknown };
 
 /** From the worker. */
 export type Report =
@@ -46,5 +47,8 @@ export type Report =
   | { type: "checkpoint"; step: number; bytes: number }
   | { type: "recovered"; why: string; attempt: number; info: DeviceInfo; step: number }
   | { type: "done"; summary: Summary }
+  | { type: "note"; note: unknown }
+  | { type: "answer"; id: number; answer: unknown }
+  | { type: "noAnswer"; id: number; message: string }
   /** `dead`: WebAssembly has trapped, and the worker must be replaced. */
   | { type: "failed"; message: string; dead: boolean };

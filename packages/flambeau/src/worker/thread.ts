@@ -5,7 +5,7 @@ import type { DataLoader } from "../data.js";
 import type { Module } from "../nn/module.js";
 import type { Optimizer, Scheduler } from "../optim.js";
 import type { Tensor } from "../tensor.js";
-import { Trainer, type Outcome, type TrainerOptions } from "../trainer.js";
+import { Trainer, type EpochReport, type Outcome, type Progress, type TrainerOptions } from "../trainer.js";
 import type { Command, Report, StartOptions } from "./messages.js";
 import { Checkpoints, openStore } from "./store.js";
 
@@ -18,10 +18,16 @@ export interface Training<M extends Module> {
   outcome: (model: M, batch: Tensor[]) => Outcome;
   scheduler?: Scheduler;
   schedulePer?: TrainerOptions["schedulePer"];
+  /** Called after a report of progress; training waits for it. */
+  onProgress?: (progress: Progress, trainer: Trainer<M>) => void | Promise<void>;
+  /** Called after an epoch; training waits for it. */
+  onEpoch?: (report: EpochReport, trainer: Trainer<M>) => void | Promise<void>;
+  /** Answers what the page asks (`TrainingWorker.ask`), between two steps, while paused, or after the last step. */
+  answer?: (question: unknown, trainer: Trainer<M>) => unknown;
 }
 
-/** Makes what is trained; called again when the device was lost. */
-export type Define<M extends Module> = (settings: unknown) => Training<M> | Promise<Training<M>>;
+/** Makes what is trained; called again when the device was lost. What it tells reaches the page's `onNote`. */
+export type Define<M extends Module> = (settings: unknown, tell: (note: unknown) => void) => Training<M> | Promise<Training<M>>;
 
 /** Lost devices that are replaced by their like before the CPU takes over. */
 const MOST_REPLACEMENTS = 3;
@@ -50,7 +56,13 @@ class Run<M extends Module> {
   #lr: number | undefined;
   #saveNow = false;
   #checkpoints: Checkpoints | undefined;
+  /** Is the latest checkpoint of that name this run's? Another run may have left one. */
+  #isOwn: boolean;
   #device: Device | undefined;
+  #answer: ((question: unknown) => unknown) | undefined;
+  #questions: { id: number; question: unknown }[] = [];
+  /** Is the loop over? Questions are then answered as they come. */
+  #over = false;
 
   constructor(
     readonly define: Define<M>,
@@ -58,6 +70,7 @@ class Run<M extends Module> {
     readonly tell: (report: Report) => void,
   ) {
     this.#paused = options.paused ?? false;
+    this.#isOwn = options.resume ?? false;
   }
 
   pause(): void {
@@ -94,6 +107,30 @@ class Run<M extends Module> {
     this.#wake();
   }
 
+  ask(id: number, question: unknown): void {
+    this.#questions.push({ id, question });
+    if (this.#over && this.#questions.length === 1) void this.#answerAll();
+    else this.#wake();
+  }
+
+  /** Answers what has been asked so far. */
+  async #answerAll(): Promise<void> {
+    for (let next = this.#questions[0]; next !== undefined; next = this.#questions[0]) {
+      const { id, question } = next;
+      try {
+        if (this.#answer === undefined) throw new Error("flambeau: this training answers no questions");
+        this.tell({ type: "answer", id, answer: await this.#answer(question) });
+      } catch (error) {
+        this.tell({ type: "noAnswer", id, message: error instanceof Error ? error.message : String(error) });
+      }
+      this.#questions.shift();
+    }
+  }
+
+  #isHeld(): boolean {
+    return this.#paused && this.#permits === 0 && !this.#stopped;
+  }
+
   /** Asked before each step: lets messages in, waits while paused. */
   async #mayStop(batches: DataLoader): Promise<boolean> {
     if (performance.now() - this.#last > SLICE) {
@@ -101,13 +138,18 @@ class Run<M extends Module> {
       this.#last = performance.now();
     }
     let told = false;
-    while (this.#paused && this.#permits === 0 && !this.#stopped) {
+    while (this.#isHeld()) {
       if (this.#saveNow) await this.#save(batches);
+      await this.#answerAll();
       if (!told) this.tell({ type: "paused", step: this.#trainer?.step ?? 0 });
       told = true;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      // Messages may have come in meanwhile.
+      if (this.#isHeld() && !this.#saveNow && this.#questions.length === 0) {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
     }
     if (this.#saveNow) await this.#save(batches);
+    await this.#answerAll();
     if (this.#permits > 0) this.#permits -= 1;
     const { error } = currentDevice();
     if (error !== undefined) throw new Error(error);
@@ -124,6 +166,7 @@ class Run<M extends Module> {
   async #keep(bytes: Uint8Array, step: number): Promise<void> {
     this.#checkpoints ??= new Checkpoints(await openStore(), this.options.name ?? "run");
     await this.#checkpoints.save(bytes);
+    this.#isOwn = true;
     this.tell({ type: "checkpoint", step, bytes: bytes.byteLength });
   }
 
@@ -146,9 +189,9 @@ class Run<M extends Module> {
     const { wasm, powerPreference, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
     this.#device = await init({ device, ...(powerPreference && { powerPreference }), ...(wasm !== undefined && { wasm }) });
     if (lost === undefined) this.tell({ type: "device", info: this.#device.info });
-    const made = await this.define(settings);
+    const made = await this.define(settings, (note) => this.tell({ type: "note", note }));
     const { model, optimizer, batches, test, outcome, scheduler, schedulePer = "step" } = made;
-    const trainer = new Trainer(model, optimizer, {
+    const trainer: Trainer<M> = new Trainer(model, optimizer, {
       epochs,
       logEvery,
       schedulePer,
@@ -157,27 +200,37 @@ class Run<M extends Module> {
       ...(scheduler !== undefined && { scheduler }),
       ...(checkpointEvery !== undefined && { checkpointEvery }),
       onCheckpoint: (bytes, step) => this.#keep(bytes, step),
-      onProgress: (progress) => this.tell({ type: "progress", progress }),
-      onEpoch: (report) => this.tell({ type: "epoch", report }),
+      onProgress: (progress) => {
+        this.tell({ type: "progress", progress });
+        return made.onProgress?.(progress, trainer);
+      },
+      onEpoch: (report) => {
+        this.tell({ type: "epoch", report });
+        return made.onEpoch?.(report, trainer);
+      },
       shouldStop: () => this.#mayStop(batches),
     });
     this.#trainer = trainer;
+    this.#answer = made.answer && ((question) => made.answer?.(question, trainer));
     if (resume) await this.#load(trainer, batches);
     if (this.#lr !== undefined) optimizer.lr = this.#lr;
     if (lost !== undefined) {
       this.tell({ type: "recovered", ...lost, info: this.#device.info, step: trainer.step });
     }
-    this.tell({ type: "done", summary: await trainer.fit(batches, outcome, test) });
+    const summary = await trainer.fit(batches, outcome, test);
+    await this.#answerAll();
+    this.#over = true;
+    this.tell({ type: "done", summary });
   }
 
-  /** Trains, and begins again from the last checkpoint when the device is lost. */
+  /** Trains, and begins again from its last checkpoint (or from the start) when the device is lost. */
   async all(): Promise<void> {
     const wanted = this.options.device ?? "best";
     let lost: { why: string; attempt: number } | undefined;
     for (;;) {
       const device = lost !== undefined && lost.attempt > MOST_REPLACEMENTS ? "cpu" : wanted;
       try {
-        await this.#once(device, lost !== undefined || (this.options.resume ?? false), lost);
+        await this.#once(device, this.#isOwn, lost);
         return;
       } catch (error) {
         const why = this.#device?.error;
@@ -221,6 +274,10 @@ export function runTraining<M extends Module>(define: Define<M>): void {
         return;
       case "setLearningRate":
         run?.setLearningRate(command.lr);
+        return;
+      case "ask":
+        if (run === undefined) tell({ type: "noAnswer", id: command.id, message: "flambeau: nothing is being trained" });
+        else run.ask(command.id, command.question);
         return;
       default:
         run?.[command.type]();

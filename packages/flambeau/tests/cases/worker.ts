@@ -77,3 +77,43 @@ test("a lost device is replaced, and training goes on from the last checkpoint",
   if (!gpu) equal(recovered, []);
   else assert(recovered.length === 1 && recovered[0]?.[0] === "gpu" && (recovered[0]?.[2] ?? 0) >= 8, JSON.stringify(recovered));
 });
+
+test("a worker tells notes, and answers between steps, while paused, and after the last step", async ({ gpu }) => {
+  const notes: unknown[] = [];
+  const asked: Promise<unknown>[] = [];
+  const run = new TrainingWorker(open, {
+    onNote: (note) => void notes.push(note),
+    onPaused: (step) => {
+      asked.push(run.ask("weight"));
+      if (step === 0) run.step();
+      else void run.ask("nothing").catch((error: Error) => asked.push(Promise.resolve(error.message))).then(() => run.resume());
+    },
+  });
+  await run.start({ ...common(gpu), epochs: 1, paused: true });
+  asked.push(run.ask("weight"));
+  const answers = await Promise.all(asked);
+  run.terminate();
+  equal(answers.map((answer) => (typeof answer === "string" ? answer : (answer as { step: number }).step)), [0, 1, "no answer to nothing", 4]);
+  equal(notes, [{ after: 4 }]);
+  await run.ask("weight").then(() => assert(false, "an ended worker answers"), () => undefined);
+});
+
+test("a device that is lost before the first checkpoint begins anew, not from another run's checkpoint", async ({ gpu }) => {
+  const name = `reused-${performance.now()}`;
+  const before = new TrainingWorker(open);
+  await before.start({ ...common(gpu), epochs: 1, name, checkpointEvery: 4 });
+  before.terminate();
+  const recovered: number[] = [];
+  let lost = false;
+  const run = new TrainingWorker(open, {
+    onProgress: () => {
+      if (!lost) run.loseDevice();
+      lost = true;
+    },
+    onRecovered: ({ step }) => void recovered.push(step),
+  });
+  const summary = await run.start({ ...common(gpu), name });
+  run.terminate();
+  // The CPU cannot be lost.
+  equal([summary.steps, recovered], [20, gpu ? [0] : []]);
+});

@@ -1,0 +1,106 @@
+/** The shell: the head with the navigation, the page, and the foot. */
+
+import { Suspense, useEffect } from "react";
+import { Progress } from "../ui/show.js";
+import { DeviceProvider, useDevice, type Wanted } from "./device.js";
+import { NoGpu } from "./NoGpu.js";
+import { PAGES } from "./pages.js";
+import { addressOf, usePlace } from "./route.js";
+import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js";
+import { Failsafe } from "./Failsafe.js";
+import "./app.css";
+
+const NEXT: Record<ThemeChoice, ThemeChoice> = { system: "light", light: "dark", dark: "system" };
+const THEME: Record<ThemeChoice, string> = { system: "Auto", light: "Light", dark: "Dark" };
+const DEVICES: readonly [Wanted, string][] = [
+  ["best", "Best device"],
+  ["gpu", "GPU"],
+  ["cpu", "CPU"],
+  ["software", "Software GPU"],
+];
+
+function DeviceBadge() {
+  const { wanted, used, why, offer, choose } = useDevice();
+  return (
+    <label className="device-badge" title={why}>
+      <span className={`dot ${offer.state === "looking" ? "looking" : used}`} aria-hidden="true" />
+      <span className="visually-hidden">Device to compute on. {why}</span>
+      <select value={wanted} onChange={({ target }) => choose(target.value as Wanted)}>
+        {DEVICES.map(([value, name]) => (
+          <option key={value} value={value}>
+            {value === "best" ? `${name}: ${used === "cpu" ? "CPU" : "GPU"}` : name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function ThemeSwitch() {
+  const [choice, choose] = useThemeChoice();
+  return (
+    <button type="button" className="theme-switch" onClick={() => choose(NEXT[choice])} aria-label={`Theme: ${THEME[choice]}. Change it.`}>
+      {THEME[choice]}
+    </button>
+  );
+}
+
+function Head() {
+  const place = usePlace();
+  return (
+    <header className="head">
+      <a className="brand" href={addressOf("train", place)} aria-label="Flambeau, to the first page">
+        <img src="./flambeau.svg" alt="" width="26" height="26" />
+        <span>Flambeau</span>
+      </a>
+      <nav aria-label="Pages">
+        {PAGES.map(({ name, title, about }) => (
+          <a key={name} href={addressOf(name, place)} title={about} aria-current={name === place.page ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <div className="head-end">
+        <DeviceBadge />
+        <ThemeSwitch />
+      </div>
+    </header>
+  );
+}
+
+function Body() {
+  const place = usePlace();
+  const page = PAGES.find(({ name }) => name === place.page) ?? PAGES[0];
+  useEffect(() => {
+    if (page !== undefined && page.name !== place.page) location.replace(addressOf(page.name, place));
+    document.title = page === undefined ? "Flambeau" : `${page.title} · Flambeau`;
+  }, [page, place]);
+  if (page === undefined) return null;
+  const { component: Page, name } = page;
+  return (
+    <main id="main" className={`page page-${name}`} tabIndex={-1}>
+      <NoGpu />
+      <Failsafe key={name}>
+        <Suspense fallback={<Progress label="Loading the page" />}>
+          <Page />
+        </Suspense>
+      </Failsafe>
+    </main>
+  );
+}
+
+export function App() {
+  useThemeOnDocument();
+  return (
+    <DeviceProvider>
+      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
+        Skip to the page
+      </a>
+      <Head />
+      <Body />
+      <footer className="foot">
+        <p>Everything is computed on this machine. No data leave it: no analytics, no cookies, no third parties.</p>
+      </footer>
+    </DeviceProvider>
+  );
+}

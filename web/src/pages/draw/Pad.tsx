@@ -1,0 +1,161 @@
+/** The sheet one draws on, with mouse, finger or pen. */
+
+import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
+import { useTheme } from "../../app/theme.js";
+import type { Ink } from "./centre.js";
+import type { Stroke } from "./examples.js";
+
+/** The sheet's pixels. */
+export const SHEET = 280;
+const PEN = 22;
+
+/** What a page can do with the sheet. */
+export interface PadHandle {
+  clear(): void;
+  undo(): void;
+  write(strokes: readonly Stroke[]): void;
+  /** Puts a picture on it. */
+  paste(picture: ImageBitmap): void;
+}
+
+interface Point {
+  x: number;
+  y: number;
+  width: number;
+}
+
+interface Sheet {
+  strokes: Point[][];
+  picture: Float32Array | undefined;
+}
+
+interface Props {
+  handle: Ref<PadHandle>;
+  onInk: (ink: Ink) => void;
+}
+
+function trace(context: CanvasRenderingContext2D, points: readonly Point[]): void {
+  context.lineCap = "round";
+  context.lineJoin = "round";
+  points.forEach(({ x, y, width }, index) => {
+    const before = points[index - 1] ?? { x, y };
+    context.lineWidth = width;
+    context.beginPath();
+    context.moveTo(before.x, before.y);
+    context.lineTo(x, y + (points.length === 1 ? 0.01 : 0));
+    context.stroke();
+  });
+}
+
+/** The picture's darkness or brightness as ink: what differs from its edge. */
+function inkOf(picture: ImageBitmap): Float32Array {
+  const context = new OffscreenCanvas(SHEET, SHEET).getContext("2d", { willReadFrequently: true });
+  if (context === null) throw new Error("this browser has no canvas to read pictures with");
+  const scale = Math.min(SHEET / picture.width, SHEET / picture.height);
+  const [width, height] = [picture.width * scale, picture.height * scale];
+  context.fillStyle = "white";
+  context.fillRect(0, 0, SHEET, SHEET);
+  context.drawImage(picture, (SHEET - width) / 2, (SHEET - height) / 2, width, height);
+  const { data } = context.getImageData((SHEET - width) / 2, (SHEET - height) / 2, width, height);
+  const [across, down] = [Math.round(width), Math.round(height)];
+  const bright = (x: number, y: number) => {
+    const place = 4 * (y * across + x);
+    return (0.299 * (data[place] ?? 0) + 0.587 * (data[place + 1] ?? 0) + 0.114 * (data[place + 2] ?? 0)) / 255;
+  };
+  let edge = 0;
+  for (let x = 0; x < across; x += 1) edge += (bright(x, 0) + bright(x, down - 1)) / (2 * across);
+  const ink = new Float32Array(SHEET * SHEET);
+  const [left, top] = [Math.round((SHEET - across) / 2), Math.round((SHEET - down) / 2)];
+  for (let y = 0; y < down; y += 1) {
+    for (let x = 0; x < across; x += 1) {
+      const difference = edge > 0.5 ? edge - bright(x, y) : bright(x, y) - edge;
+      ink[(y + top) * SHEET + x + left] = Math.min(Math.max((difference - 0.1) * 1.4, 0), 1);
+    }
+  }
+  return ink;
+}
+
+export function Pad({ handle, onInk }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const sheet = useRef<Sheet>({ strokes: [], picture: undefined });
+  const drawing = useRef(false);
+  const theme = useTheme();
+
+  /** Draws the sheet in the theme's colours, and hands its ink on. */
+  const draw = useRef(() => undefined as void);
+  draw.current = () => {
+    const context = canvas.current?.getContext("2d", { willReadFrequently: true });
+    if (context === null || context === undefined) return;
+    const { strokes, picture } = sheet.current;
+    context.clearRect(0, 0, SHEET, SHEET);
+    context.strokeStyle = theme === "dark" ? "rgb(242 234 227)" : "rgb(42 35 32)";
+    for (const stroke of strokes) trace(context, stroke);
+    const image = context.getImageData(0, 0, SHEET, SHEET);
+    const values = new Float32Array(SHEET * SHEET);
+    const tone = theme === "dark" ? [242, 234, 227] : [42, 35, 32];
+    for (let place = 0; place < values.length; place += 1) {
+      const drawn = (image.data[place * 4 + 3] ?? 0) / 255;
+      const pasted = picture?.[place] ?? 0;
+      values[place] = Math.max(drawn, pasted);
+      if (pasted > drawn) image.data.set([...tone, 255 * pasted], place * 4);
+    }
+    if (picture !== undefined) context.putImageData(image, 0, 0);
+    onInk({ width: SHEET, height: SHEET, values });
+  };
+
+  useEffect(() => draw.current(), [theme]);
+
+  useImperativeHandle(handle, () => ({
+    clear: () => {
+      sheet.current = { strokes: [], picture: undefined };
+      draw.current();
+    },
+    undo: () => {
+      const { strokes, picture } = sheet.current;
+      sheet.current = strokes.length > 0 ? { strokes: strokes.slice(0, -1), picture } : { strokes, picture: undefined };
+      draw.current();
+    },
+    write: (strokes) => {
+      const points = strokes.map((stroke) => stroke.map(([x, y]) => ({ x: x * SHEET, y: y * SHEET, width: PEN })));
+      sheet.current = { strokes: points, picture: undefined };
+      draw.current();
+    },
+    paste: (picture) => {
+      sheet.current = { strokes: [], picture: inkOf(picture) };
+      draw.current();
+    },
+  }));
+
+  const pointOf = (event: { clientX: number; clientY: number; pressure: number; pointerType: string }): Point => {
+    const box = canvas.current?.getBoundingClientRect();
+    const scale = SHEET / (box?.width ?? SHEET);
+    const width = event.pointerType === "pen" && event.pressure > 0 ? PEN * (0.6 + 0.8 * event.pressure) : PEN;
+    return { x: (event.clientX - (box?.left ?? 0)) * scale, y: (event.clientY - (box?.top ?? 0)) * scale, width };
+  };
+
+  return (
+    <canvas
+      ref={canvas}
+      className="pad"
+      width={SHEET}
+      height={SHEET}
+      role="img"
+      aria-label="A sheet to draw on with mouse, finger or pen. The buttons with digits write examples on it."
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        drawing.current = true;
+        sheet.current.strokes.push([pointOf(event)]);
+        draw.current();
+      }}
+      onPointerMove={(event) => {
+        if (!drawing.current) return;
+        const stroke = sheet.current.strokes.at(-1);
+        const some = event.nativeEvent.getCoalescedEvents?.() ?? [];
+        stroke?.push(...(some.length > 0 ? some : [event.nativeEvent]).map(pointOf));
+        draw.current();
+      }}
+      onPointerUp={() => void (drawing.current = false)}
+      onPointerCancel={() => void (drawing.current = false)}
+    />
+  );
+}

@@ -1,0 +1,161 @@
+/** Start, pause, step, stop, the learning rate while it runs, and how it goes. */
+
+import { useEffect, useState } from "react";
+import { useDevice } from "../../app/device.js";
+import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
+import type { DataSource } from "../../work/messages.js";
+import { runs, type Run } from "../../work/runs.js";
+import type { TrainSettings } from "../../work/settings.js";
+import { useChanges } from "../../work/store.js";
+
+interface Props {
+  settings: TrainSettings;
+  source: DataSource | undefined;
+  /** Why it cannot be started. */
+  problem: string | undefined;
+  weights: Uint8Array | undefined;
+  link: () => string;
+}
+
+const STATES: Record<Run["state"], string> = {
+  loading: "Getting ready",
+  running: "Training",
+  paused: "Paused",
+  ending: "Finishing",
+  done: "Done",
+  stopped: "Stopped",
+  failed: "Failed",
+};
+
+export function Controls({ settings, source, problem, weights, link }: Props) {
+  useChanges(runs.changes);
+  const { used, offer, why } = useDevice();
+  const [said, setSaid] = useState("");
+  const run = runs.active;
+  const busy = runs.isBusy;
+  const paused = run?.state === "paused";
+  const ready = source !== undefined && problem === undefined && offer.state !== "looking";
+  const start = (devices: readonly (typeof used)[], begunPaused = false) => {
+    if (source !== undefined) runs.start(...devices.map((device) => ({ settings, device, source, weights, paused: begunPaused })));
+  };
+  const share = () => {
+    const address = link();
+    history.replaceState(null, "", address);
+    void navigator.clipboard.writeText(address).then(
+      () => setSaid("The link is on the clipboard: it repeats this run, number for number."),
+      () => setSaid("The link is in the address bar: it repeats this run, number for number."),
+    );
+  };
+  const canCompare = offer.state === "gpu" || offer.state === "software";
+  return (
+    <Panel className="controls">
+      <div className="stack">
+        <div className="buttons">
+          {!busy && (
+            <Button kind="primary" disabled={!ready} title={problem} onClick={() => start([used])}>
+              Start
+            </Button>
+          )}
+          {busy && !paused && (
+            <Button kind="primary" disabled={run?.state !== "running"} onClick={() => runs.pause()}>
+              Pause
+            </Button>
+          )}
+          {paused && (
+            <Button kind="primary" onClick={() => runs.resume()}>
+              Resume
+            </Button>
+          )}
+          <Button disabled={!(paused || (!busy && ready))} onClick={() => (paused ? runs.step() : start([used], true))} title={paused ? "Take one step" : "Begin paused"}>
+            Step
+          </Button>
+          <Button disabled={!busy} onClick={() => runs.stop()}>
+            Stop
+          </Button>
+          <span className="spacer" />
+          <Button kind="quiet" onClick={share}>
+            Share link
+          </Button>
+          <Button kind="quiet" disabled={busy || !ready || !canCompare} onClick={() => start([offer.state === "gpu" ? "gpu" : "software", "cpu"])} title="The same run on both, one after the other">
+            CPU against GPU
+          </Button>
+        </div>
+        {said !== "" && (
+          <p className="panel-note" role="status">
+            {said}
+          </p>
+        )}
+        {run === undefined ? (
+          <p className="panel-note">{problem ?? `It will run on ${used === "cpu" ? "the CPU" : "the GPU"}: ${why}.`}</p>
+        ) : (
+          <Going run={run} busy={busy} />
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+function Going({ run, busy }: { run: Run; busy: boolean }) {
+  const { stats, step, steps, curve } = run;
+  const left = stats === undefined ? Number.NaN : ((steps - step) * stats.stepMs) / 1000;
+  const on = run.info === undefined ? "" : ` on ${run.info.type === "cpu" ? "the CPU" : "the GPU"}`;
+  const trained = curve.accuracy.at(-1);
+  return (
+    <>
+      {run.loading !== undefined ? (
+        <Progress label={run.loading.label} part={run.loading.part} />
+      ) : (
+        <Progress label={`${STATES[run.state]}${on}: step ${write.count(step)} of ${write.count(steps)}`} part={step / Math.max(steps, 1)} />
+      )}
+      {run.error !== undefined && (
+        <Notice kind="error" title="Training failed">
+          {run.error}
+        </Notice>
+      )}
+      {run.events.slice(-3).map((event, index) => (
+        <p key={index} className="panel-note event" role="status">
+          {event}
+        </p>
+      ))}
+      {busy && run.state !== "ending" && <Rate run={run} />}
+      <Figures
+        figures={[
+          ["Test accuracy", run.assessment === undefined ? "–" : write.percent(run.assessment.accuracy)],
+          ["Training accuracy", trained === undefined ? "–" : write.percent(trained)],
+          ["Loss", curve.loss.at(-1)?.toFixed(4) ?? "–"],
+          ["Samples / s", stats === undefined ? "–" : write.count(stats.samplesPerSecond)],
+          ["Step time", stats === undefined ? "–" : `${stats.stepMs.toFixed(stats.stepMs < 10 ? 2 : 1)} ms`],
+          ["Kernels / step", stats === undefined ? "–" : stats.kernels.toFixed(0)],
+          [run.device === "cpu" ? "Memory" : "GPU memory", stats === undefined ? "–" : write.bytes(stats.memory)],
+          [busy ? "Time left" : "Time", busy ? write.seconds(left) : write.seconds(run.seconds)],
+        ]}
+      />
+    </>
+  );
+}
+
+/** The rate while it runs, on a logarithmic scale. */
+function Rate({ run }: { run: Run }) {
+  const [rate, setRate] = useState(run.lr);
+  useEffect(() => setRate(run.lr), [run.lr]);
+  const slide = Math.log10(Math.max(rate, 1e-6));
+  const set = (value: number) => {
+    const next = Number((10 ** value).toPrecision(2));
+    setRate(next);
+    runs.setLearningRate(next);
+  };
+  return (
+    <div className="rate">
+      <Field label="Learning rate now" value={rate.toPrecision(2)}>
+        {(id) => (
+          <input id={id} className="slider" type="range" min={-5} max={0.5} step={0.05} value={slide} aria-valuetext={rate.toPrecision(2)} onChange={({ target }) => set(Number(target.value))} />
+        )}
+      </Field>
+      {run.device !== "cpu" && (
+        <Button kind="quiet" small onClick={() => runs.loseDevice()} title="Ends the GPU device as if the driver had lost it; training goes on from the last checkpoint">
+          Lose the GPU
+        </Button>
+      )}
+    </div>
+  );
+}

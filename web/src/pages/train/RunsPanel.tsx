@@ -1,0 +1,53 @@
+/** All runs of this visit side by side. */
+
+import { Button, Panel, Table, write } from "../../ui/index.js";
+import { runs, type Run } from "../../work/runs.js";
+import type { TrainSettings } from "../../work/settings.js";
+import { useChanges } from "../../work/store.js";
+
+export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings) => void }) {
+  useChanges(runs.changes);
+  if (runs.list.length === 0) return null;
+  const isActive = (run: Run) => run === runs.active && runs.isBusy;
+  return (
+    <Panel title="Runs" note="Curves of the ticked runs are drawn over each other">
+      <Table<Run>
+        caption="Runs"
+        rows={runs.list}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            name: "Run",
+            cell: (run) => (
+              <label className="check run-name">
+                <input type="checkbox" checked={run.shown} onChange={({ target }) => runs.show(run, target.checked)} />
+                <span className="run-colour" style={{ background: `var(--series-${run.colour})` }} aria-hidden="true" />
+                <span>
+                  {run.id}. {run.name}
+                </span>
+              </label>
+            ),
+          },
+          { name: "State", cell: ({ state }) => state },
+          { name: "Steps", end: true, cell: ({ step }) => write.count(step) },
+          { name: "Test accuracy", end: true, cell: ({ assessment }) => (assessment === undefined ? "–" : write.percent(assessment.accuracy)) },
+          { name: "Test loss", end: true, cell: ({ assessment }) => assessment?.loss.toFixed(4) ?? "–" },
+          { name: "Samples / s", end: true, cell: ({ stats }) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)) },
+          {
+            name: "Actions",
+            cell: (run) => (
+              <span className="buttons">
+                <Button small kind="quiet" onClick={() => onSettings(run.settings)} aria-label={`Use the settings of run ${run.id}`}>
+                  Settings
+                </Button>
+                <Button small kind="quiet" disabled={isActive(run)} onClick={() => runs.remove(run)} aria-label={`Remove run ${run.id}`}>
+                  Remove
+                </Button>
+              </span>
+            ),
+          },
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,9 @@
+/** The shared components. */
+
+export * from "./controls.js";
+export * from "./show.js";
+export { LineChart, type Series } from "./LineChart.js";
+export { colourOf, PixelCanvas, type Palette } from "./PixelCanvas.js";
+export { FileDrop } from "./FileDrop.js";
+export { saveFile } from "./save.js";
+export * as write from "./write.js";

@@ -1,0 +1,26 @@
+/** Numbers as people read them. */
+
+/** Bytes, such as 12.3 MB. */
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const [value, unit] = count < 1e6 ? [count / 1e3, "KB"] : count < 1e9 ? [count / 1e6, "MB"] : [count / 1e9, "GB"];
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
+}
+
+/** A share of 1, such as 97.3 %. */
+export function percent(part: number): string {
+  return `${(100 * part).toFixed(1)} %`;
+}
+
+/** A length of time, such as 1:05 or 3.2 s. */
+export function seconds(count: number): string {
+  if (!Number.isFinite(count)) return "–";
+  if (count < 60) return `${count.toFixed(count < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(count / 60);
+  return `${minutes}:${String(Math.floor(count % 60)).padStart(2, "0")} min`;
+}
+
+/** A count with thin spaces, such as 101 770. */
+export function count(value: number): string {
+  return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+}

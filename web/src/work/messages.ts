@@ -1,0 +1,84 @@
+/** What the page and the workers say to each other, beyond what `flambeau/worker` says already. */
+
+import type { ItemShape } from "./layers.js";
+import type { TrainSettings } from "./settings.js";
+
+/** Pictures (or rows of numbers) with their labels, ready to be cut into batches. */
+export interface Part {
+  /** Item by item; bytes are 0 … 255, floats are as they are. */
+  items: Uint8Array | Float32Array;
+  labels: Uint8Array;
+}
+
+/** A data set. */
+export interface DataSet {
+  name: string;
+  shape: ItemShape;
+  classes: string[];
+  train: Part;
+  test: Part;
+}
+
+/** Where a run's data come from: MNIST is fetched from beside the page, others are handed over. */
+export type DataSource = { kind: "mnist"; folder: string } | { kind: "given"; set: DataSet };
+
+/** What a training worker is given. */
+export interface TrainTask {
+  settings: TrainSettings;
+  source: DataSource;
+  /** Weights to begin with, as safetensors. */
+  weights?: Uint8Array | undefined;
+}
+
+/** How the model does on test items. */
+export interface Assessment {
+  step: number;
+  count: number;
+  loss: number;
+  accuracy: number;
+  /** Row: the label; column: the answer. */
+  confusion: number[][];
+  mistakes: Mistake[];
+}
+
+/** A test item that was read wrongly. */
+export interface Mistake {
+  index: number;
+  pixels: Float32Array;
+  label: number;
+  answer: number;
+  /** The probability of the answer. */
+  sure: number;
+}
+
+/** Counts of values in equal steps from `low` to `high`. */
+export interface Histogram {
+  low: number;
+  high: number;
+  counts: number[];
+  mean: number;
+  deviation: number;
+}
+
+/** What the model looks like inside. */
+export interface Inspection {
+  step: number;
+  /** The first layer's weights as pictures, scaled to −1 … 1. */
+  filters: { width: number; height: number; pictures: Float32Array[] } | undefined;
+  layers: { name: string; weights: Histogram; gradients: Histogram }[];
+}
+
+/** What a training worker tells by itself. */
+export type Note =
+  | { kind: "loading"; label: string; part: number | undefined }
+  | { kind: "set"; shape: ItemShape; classes: string[]; train: number; test: number; parameters: number }
+  | { kind: "stats"; step: number; stepMs: number; samplesPerSecond: number; memory: number; peak: number; kernels: number; submissions: number }
+  | { kind: "assessment"; assessment: Assessment }
+  | { kind: "inspection"; inspection: Inspection };
+
+/** What it can be asked. */
+export type Question = { kind: "assess" } | { kind: "inspect" } | { kind: "export" };
+
+/** What the reader of files is given, and what it says. */
+export type ReadTask = { kind: "idx"; files: File[]; names?: string[] } | { kind: "csv"; file: File } | { kind: "folder"; files: File[]; size: number; channels: 1 | 3 };
+export type ReadReport = { type: "progress"; label: string; part: number } | { type: "set"; set: DataSet } | { type: "failed"; message: string };

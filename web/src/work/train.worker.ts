@@ -1,0 +1,117 @@
+/** The worker that trains: one run, as its task says. */
+
+import { correct, currentDevice, DataLoader, io, manualSeed, nn, optim, type Progress, type Tensor, type Trainer } from "flambeau";
+import { runTraining } from "flambeau/worker";
+import { assess, inspect } from "./assess.js";
+import { augment } from "./augment.js";
+import { readLayers } from "./layers.js";
+import type { Note, Question, TrainTask } from "./messages.js";
+import { buildModel } from "./model.js";
+import { hostArrays, openSet, toInput } from "./sets.js";
+import type { OptimizerName } from "./settings.js";
+
+/** Steps between looks at the test items, and how many of them. */
+const ASSESS_EVERY = 100;
+const ASSESS_ITEMS = 1000;
+/** Milliseconds between looks inside. */
+const INSPECT_EVERY = 2000;
+
+type Rule = (parameters: readonly nn.Parameter[], lr: number, weightDecay: number) => optim.Optimizer;
+const RULES: Record<OptimizerName, Rule> = {
+  adam: (parameters, lr, weightDecay) => optim.adam(parameters, { lr, weightDecay }),
+  adamw: (parameters, lr, weightDecay) => optim.adamW(parameters, { lr, weightDecay }),
+  sgd: (parameters, lr, weightDecay) => optim.sgd(parameters, { lr, weightDecay }),
+  momentum: (parameters, lr, weightDecay) => optim.sgd(parameters, { lr, weightDecay, momentum: 0.9 }),
+  rmsprop: (parameters, lr, weightDecay) => optim.rmsprop(parameters, { lr, weightDecay }),
+  lion: (parameters, lr, weightDecay) => optim.lion(parameters, { lr, weightDecay }),
+  muon: (parameters, lr, weightDecay) => optim.muon(parameters, { lr, weightDecay }),
+};
+
+/** Step times and counts of the device between two reports, without the looks at the model. */
+class Meter {
+  #since = performance.now();
+  #step = 0;
+  #kernels = 0;
+  #submissions = 0;
+
+  /** Begins to measure at this step. */
+  begin(step: number): void {
+    const { kernels, submissions } = currentDevice().stats;
+    [this.#since, this.#step, this.#kernels, this.#submissions] = [performance.now(), step, kernels, submissions];
+  }
+
+  read({ step }: Progress, batch: number): Note {
+    const { stats, memory, info } = currentDevice();
+    const steps = Math.max(step - this.#step, 1);
+    const stepMs = (performance.now() - this.#since) / steps;
+    return {
+      kind: "stats",
+      step,
+      stepMs,
+      samplesPerSecond: (1000 * batch) / stepMs,
+      // On the CPU tensors lie in the module's own memory.
+      memory: info.type === "cpu" ? memory.wasm : memory.inUse,
+      peak: memory.peak,
+      kernels: (stats.kernels - this.#kernels) / steps,
+      submissions: (stats.submissions - this.#submissions) / steps,
+    };
+  }
+}
+
+runTraining<nn.Sequential>(async (given, report) => {
+  const tell: (note: Note) => void = report;
+  const { settings, source, weights } = given as TrainTask;
+  const set = await openSet(source, tell);
+  const { shape, classes } = set;
+  manualSeed(settings.seed);
+  const layers = readLayers(settings.layers);
+  if (layers === undefined) throw new Error(`the layers cannot be read: ${settings.layers}`);
+  const model = buildModel(layers, shape);
+  if (weights !== undefined) model.loadStateDict(await io.readSafetensors(weights));
+  const train = hostArrays(set.train, shape, settings.items === 0 ? undefined : settings.items);
+  const batches = new DataLoader(train, { batchSize: settings.batch, shuffle: settings.seed });
+  tell({ kind: "set", shape, classes, train: batches.items, test: set.test.labels.length, parameters: model.parameterCount() });
+
+  const meter = new Meter();
+  let inspected = -Infinity;
+  meter.begin(0);
+
+  const look = async (trainer: Trainer<nn.Sequential>, most: number) => {
+    tell({ kind: "assessment", assessment: await assess(model, set, trainer.step, most) });
+    if (performance.now() - inspected < INSPECT_EVERY) return;
+    tell({ kind: "inspection", inspection: await inspect(model, set, trainer.step) });
+    inspected = performance.now();
+  };
+
+  return {
+    model,
+    optimizer: RULES[settings.optimizer](model.parameters(), settings.lr, settings.decay),
+    batches,
+    outcome: (model, [items, y]: Tensor[]) => {
+      if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
+      const x = toInput(items);
+      const logits = model.forward(model.training && shape.length === 3 ? augment(x, settings) : x);
+      const labels = y.toDtype("i32");
+      return { loss: logits.crossEntropy(labels), count: labels.shape[0] ?? 0, metrics: { accuracy: correct(logits, labels) } };
+    },
+    async onProgress(progress, trainer) {
+      tell(meter.read(progress, settings.batch));
+      if (progress.step % ASSESS_EVERY === 0) await look(trainer, ASSESS_ITEMS);
+      meter.begin(progress.step);
+    },
+    async answer(question, trainer) {
+      const asked = question as Question;
+      const { step } = trainer;
+      switch (asked.kind) {
+        case "assess":
+          return assess(model, set, step, set.test.labels.length, (part) => tell({ kind: "loading", label: "Reading the whole test set", part }));
+        case "inspect":
+          return inspect(model, set, step);
+        case "export": {
+          const metadata = { format: "pt", layers: settings.layers, shape: JSON.stringify(shape), classes: JSON.stringify(classes) };
+          return io.writeSafetensors(model.stateDict(), metadata);
+        }
+      }
+    },
+  };
+});

@@ -1,0 +1,76 @@
+// The page Draw: a model learns, digits are drawn, pictures and models are dropped.
+import { assert } from "./context.mjs";
+
+const answer = ({ page }) => page.evaluate(() => document.querySelector(".answer-digit")?.textContent);
+/** What the network says once the bars belong to the newest drawing. */
+async function settled(context) {
+  let before = "";
+  for (let time = 0; time < 40; time += 1) {
+    await new Promise((done) => setTimeout(done, 120));
+    const now = await context.page.evaluate(() => document.querySelector(".draw-answer").textContent);
+    if (now === before) break;
+    before = now;
+  }
+  return answer(context);
+}
+
+export const tests = [
+  {
+    name: "a small model is trained, reads drawn digits, and a dropped picture",
+    async run(context) {
+      const { open, press, until, sees, accessible, picture, page } = context;
+      await open("draw?device=software");
+      await sees("There is no model yet");
+      await press("Train a small one now");
+      await sees("The model is still learning");
+      await until(() => !document.querySelector(".page-draw > .progress") && !document.body.innerText.includes("There is no model yet"), undefined, "a model", 90);
+      // The last weights are taken up when the run is over.
+      await new Promise((done) => setTimeout(done, 1500));
+
+      const said = [];
+      for (let digit = 0; digit < 10; digit += 1) {
+        await press(`Write a ${digit}`);
+        said.push(await settled(context));
+      }
+      const right = said.filter((each, digit) => each === String(digit)).length;
+      assert(right >= 8, `only ${right} of 10 examples are read: ${said.join(" ")}`);
+
+      await press("Clear");
+      await sees("nothing drawn yet");
+      const box = await page.evaluate(() => {
+        const { left, top, width } = document.querySelector(".pad").getBoundingClientRect();
+        return { left, top, width };
+      });
+      const at = (x, y) => [box.left + x * box.width, box.top + y * box.width];
+      await page.mouse.move(...at(0.28, 0.25));
+      await page.mouse.down();
+      for (const [x, y] of [[0.5, 0.24], [0.7, 0.23], [0.6, 0.45], [0.5, 0.65], [0.45, 0.82]]) await page.mouse.move(...at(x, y), { steps: 4 });
+      await page.mouse.up();
+      assert((await settled(context)) === "7", `a drawn 7 is read as ${await answer(context)}`);
+      await accessible();
+      await picture("draw");
+
+      const png = await page.evaluate(async () => {
+        const canvas = new OffscreenCanvas(120, 160);
+        const pen = canvas.getContext("2d");
+        pen.fillStyle = "white";
+        pen.fillRect(0, 0, 120, 160);
+        pen.lineWidth = 14;
+        pen.beginPath();
+        pen.ellipse(60, 80, 34, 52, 0, 0, 7);
+        pen.stroke();
+        return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+      });
+      await page.setFiles("Choose a file", { name: "zero.png", mimeType: "image/png", buffer: Buffer.from(png) });
+      assert((await settled(context)) === "0", `a picture of a 0 is read as ${await answer(context)}`);
+      await page.setFiles("Choose a file", { name: "broken.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+      await sees("broken.png cannot be read as a picture");
+      await page.setFiles("Choose a file", { name: "broken.safetensors", mimeType: "", buffer: Buffer.from("no model at all") });
+      await sees("this is no safetensors file");
+
+      await page.reload();
+      await press("Write a 1");
+      await until(() => document.querySelector(".answer-digit")?.textContent === "1", undefined, "the kept model reads a 1 after a reload");
+    },
+  },
+];

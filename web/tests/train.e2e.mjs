@@ -1,0 +1,253 @@
+// The page Train: training, steering, files, links, faults, one's own data.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { assert } from "./context.mjs";
+
+/** The value beside a name of the figures. */
+const figure = ({ page }, name) =>
+  page.evaluate((name) => {
+    const found = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === name);
+    return found?.nextElementSibling?.textContent ?? "";
+  }, name);
+
+/** Waits until the run has taken so many steps. */
+const reaches = ({ until }, step, seconds = 80) =>
+  until((step) => {
+    const found = /step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "");
+    return found !== null && Number(found[1].replace(/\s/g, "")) >= step;
+  }, step, `step ${step}`, seconds);
+
+const stepNow = ({ page }) =>
+  page.evaluate(() => Number(/step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "")?.[1].replace(/\s/g, "")));
+
+/** Waits until the run is over: Start is back. */
+const finishes = ({ until }, seconds = 90) =>
+  until(() => [...document.querySelectorAll("button")].some((each) => each.textContent === "Start" && !each.disabled) && !document.querySelector(".controls .progress-fill.unknown") && /(Done|Stopped|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""), undefined, "the end of the run", seconds);
+
+/** A table of 8 × 8 pictures in two classes: bright above or bright below. */
+function pictureTable() {
+  const names = [...Array.from({ length: 64 }, (_, place) => `p${place}`), "label"];
+  const rows = Array.from({ length: 120 }, (_, row) => {
+    const above = row % 2 === 0;
+    const pixels = Array.from({ length: 64 }, (_, place) => ((place < 32) === above ? 200 : 20) + ((row * 7 + place * 13) % 30));
+    return [...pixels, above ? "above" : "below"].join(",");
+  });
+  return { name: "pictures.csv", mimeType: "text/csv", buffer: Buffer.from([names.join(","), ...rows].join("\n")) };
+}
+
+/** Two idx files: 8 × 8 pictures, bright above or below, and their labels. */
+function idxFiles(count = 60) {
+  const pictures = Buffer.alloc(16 + count * 64);
+  pictures.set([0, 0, 8, 3]);
+  [count, 8, 8].forEach((size, index) => pictures.writeUInt32BE(size, 4 + 4 * index));
+  const labels = Buffer.alloc(8 + count);
+  labels.set([0, 0, 8, 1]);
+  labels.writeUInt32BE(count, 4);
+  for (let item = 0; item < count; item += 1) {
+    labels[8 + item] = item % 2;
+    for (let place = 0; place < 64; place += 1) pictures[16 + item * 64 + place] = place < 32 === (item % 2 === 0) ? 220 : 10;
+  }
+  return [
+    { name: "pictures-idx3-ubyte", mimeType: "", buffer: pictures },
+    { name: "labels-idx1-ubyte", mimeType: "", buffer: labels },
+  ];
+}
+
+/** A picture of 8 × 8 pixels in one colour, as BMP. */
+function bmp(red, green, blue) {
+  const file = Buffer.alloc(54 + 192);
+  file.write("BM");
+  file.writeUInt32LE(file.length, 2);
+  file.writeUInt32LE(54, 10);
+  file.writeUInt32LE(40, 14);
+  file.writeInt32LE(8, 18);
+  file.writeInt32LE(8, 22);
+  file.writeUInt16LE(1, 26);
+  file.writeUInt16LE(24, 28);
+  for (let place = 0; place < 64; place += 1) file.set([blue, green, red], 54 + 3 * place);
+  return file;
+}
+
+export const tests = [
+  {
+    name: "MNIST rises over 90 %, with a pause, single steps, and another rate on the way",
+    browsers: ["chromium", "firefox"],
+    async run(context) {
+      const { open, press, until, sees, accessible, picture, page, browser } = context;
+      await open("train?device=software&steps=360&lr=0.003");
+      await press("Start");
+      await reaches(context, 40);
+      await press("Pause");
+      await sees("Paused");
+      const held = await stepNow(context);
+      await press("Step");
+      await until((step) => document.body.innerText.replace(/\u202f/g, "").includes(`step ${step} of`), held + 1, "a single step");
+      await page.evaluate(() => {
+        const slider = document.querySelector(".rate input");
+        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(slider, "-2.7");
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      await sees("Learning rate 0.002 from step");
+      await press("Resume");
+      await reaches(context, 150);
+      if (browser === "chromium") await picture("train");
+      await finishes(context);
+      const accuracy = parseFloat(await figure(context, "Test accuracy"));
+      assert(accuracy > 90, `${accuracy} % is not over 90 %`);
+      assert(Number(await figure(context, "Kernels / step")) > 0, "no kernels are counted");
+      await accessible();
+      for (const [view, mark] of [["Mistakes", ".gallery li"], ["Filters", ".filters canvas"], ["Weights and gradients", ".histogram rect"], ["Classes", ".confusion td.right"]]) {
+        await press(view);
+        await until((mark) => document.querySelectorAll(mark).length >= 8, mark, view);
+        if (browser === "chromium") await accessible();
+        if (browser === "chromium" && view === "Classes") {
+          await page.evaluate(() => document.querySelector(".confusion").scrollIntoView({ block: "center" }));
+          await picture("inside");
+        }
+      }
+    },
+  },
+  {
+    name: "a model goes out and comes in again; a damaged file is refused with a clear message",
+    async run(context) {
+      const { open, press, sees, page } = context;
+      await open("train?device=cpu&steps=40&seed=5");
+      await press("Start");
+      await finishes(context);
+      const accuracy = await figure(context, "Test accuracy");
+      const file = await page.download(() => press("Export the model"));
+      assert(file.name.endsWith(".safetensors"), file.name);
+      const head = JSON.parse(file.bytes.subarray(8, 8 + Number(file.bytes.readBigUInt64LE(0))).toString());
+      assert(head["1.weight"].shape.join() === "128,784" && head["3.bias"].shape.join() === "10", "the names are not PyTorch's");
+      await page.setFiles("Import a model", { name: "mine.safetensors", mimeType: "", buffer: file.bytes });
+      await sees("Imported: mine.safetensors");
+      await finishes(context);
+      assert((await figure(context, "Test accuracy")) === accuracy, `${await figure(context, "Test accuracy")} after the import, ${accuracy} before`);
+      await page.setFiles("Import a model", { name: "cut.safetensors", mimeType: "", buffer: file.bytes.subarray(0, 5000) });
+      await sees("cut.safetensors: the file is damaged: it should have");
+      await page.setFiles("Import a model", { name: "text.safetensors", mimeType: "", buffer: Buffer.from("this is only some text, not a model") });
+      await sees("text.safetensors: this is no safetensors file");
+    },
+  },
+  {
+    name: "a shared link repeats the run, number for number",
+    async run(context) {
+      const { open, press, fill, page } = context;
+      await open("train?device=software");
+      await fill("Seed", 77);
+      await fill("Most steps", 20);
+      await fill("Batch size", 32);
+      await fill("Optimizer", "momentum");
+      await fill("Shift", 2);
+      await press("Share link");
+      const link = await page.evaluate(() => location.href);
+      assert(/seed=77/.test(link) && /layers=flatten_linear-128/.test(link), link);
+      const losses = [];
+      for (let time = 0; time < 2; time += 1) {
+        await page.goto("about:blank");
+        await page.goto(link.replace("#/train?", "#/train?device=software&"));
+        await press("Start");
+        await finishes(context);
+        losses.push([await figure(context, "Loss"), await figure(context, "Test accuracy")].join());
+      }
+      assert(losses[0] === losses[1] && /^\d/.test(losses[0]), losses.join(" | "));
+    },
+  },
+  {
+    name: "a lost device is replaced, and after a reload the session is resumed",
+    async run(context) {
+      const { open, press, sees, page, until } = context;
+      await open("train?device=software&steps=2000");
+      await press("Start");
+      await reaches(context, 110);
+      await press("Lose the GPU");
+      await sees("Training went on from step");
+      await reaches(context, 130);
+      await page.reload();
+      await sees("Resume the last session?");
+      await press("Resume the session");
+      await until(() => document.querySelector(".controls .panel-note, .controls .progress") !== null);
+      await reaches(context, 110);
+      await press("Stop");
+      await finishes(context);
+      await sees("Stopped");
+    },
+  },
+  {
+    name: "without WebGPU it trains on the CPU",
+    launch: { webgpu: false },
+    async run(context) {
+      await context.open("train?steps=60");
+      await context.press("Start");
+      await finishes(context);
+      await context.sees("Done on the CPU");
+    },
+  },
+  {
+    name: "a table of one's own trains a ResNet; a model that does not fit cannot be started",
+    async run(context) {
+      const { open, press, fill, sees, page, until } = context;
+      await open("train?device=cpu&data=csv&steps=20&batch=16&lr=0.01&shift=1&noise=0.05");
+      await sees("Choose the files of the data set first");
+      await page.setFiles("Choose files", { name: "wrong.csv", mimeType: "text/csv", buffer: Buffer.from("a,b\n1\n2,3,4\n") });
+      await sees("The files cannot be used");
+      await page.setFiles("Choose files", pictureTable());
+      await sees("96 to train, 24 to test, each 1 × 8 × 8, 2 classes");
+      await sees("there are 2 classes, so it must give 2");
+      await press("CNN");
+      await press("ResNet");
+      await press("Start");
+      await finishes(context);
+      assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
+      await fill("Data set", "mnist");
+      await press("MLP");
+      await press("Remove layer 1, Flatten");
+      await sees("put Flatten before it");
+      await until(() => [...document.querySelectorAll("button")].find((each) => each.textContent === "Start").disabled);
+    },
+  },
+  {
+    name: "idx files and a folder of pictures train too",
+    async run(context) {
+      const { open, press, fill, sees, page } = context;
+      await open("train?device=cpu&data=idx&steps=60&epochs=20&batch=8&lr=0.01&layers=flatten_linear-16_relu_linear-2");
+      await page.setFiles("Choose files", idxFiles());
+      await sees("48 to train, 12 to test, each 1 × 8 × 8, 2 classes");
+      await press("Start");
+      await finishes(context);
+      assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
+
+      const folder = mkdtempSync(join(tmpdir(), "flambeau-"));
+      try {
+        for (const [index, name] of ["bright", "dark"].entries()) {
+          mkdirSync(join(folder, name));
+          for (let each = 0; each < 15; each += 1) writeFileSync(join(folder, name, `${each}.bmp`), bmp(...[0, 1, 2].map((channel) => 200 * (1 - index) + each + channel)));
+        }
+        await fill("Data set", "folder");
+        await fill("Colours", "3");
+        await page.setFiles("Choose a folder", folder);
+        await sees("24 to train, 6 to test, each 3 × 28 × 28, 2 classes");
+        await press("Start");
+        await finishes(context);
+        assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  },
+  {
+    name: "runs are compared in a table, CPU against GPU",
+    async run(context) {
+      const { open, press, until, accessible } = context;
+      await open("train?device=software&steps=20");
+      await press("CPU against GPU");
+      await until(() => document.querySelectorAll(".run-name").length === 2, undefined, "two runs");
+      await finishes(context);
+      await until(() => [...document.querySelectorAll("td")].filter((each) => each.textContent === "done").length === 2, undefined, "both done");
+      await accessible();
+      await press("Remove run 1");
+      await until(() => document.querySelectorAll(".run-name").length === 1, undefined, "one run");
+    },
+  },
+];

@@ -1,0 +1,38 @@
+// How the app is built: relative addresses, so that dist can be put on any host and into any folder; MNIST beside it.
+import { createReadStream } from "node:fs";
+import { copyFile, mkdir, readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import react from "@vitejs/plugin-react";
+import { defineConfig, type Plugin } from "vite";
+
+const mnist = fileURLToPath(new URL("../data/mnist/", import.meta.url));
+
+/** Serves the repository's data set at `mnist/`, and copies it into the build. */
+function embedMnist(): Plugin {
+  let out = "dist";
+  return {
+    name: "mnist",
+    configResolved: (config) => void (out = config.build.outDir),
+    configureServer: (server) =>
+      void server.middlewares.use((request, response, next) => {
+        const file = /^\/mnist\/([\w-]+\.gz)$/.exec(request.url ?? "")?.[1];
+        if (file === undefined) next();
+        else createReadStream(mnist + file).on("error", next).pipe(response);
+      }),
+    async closeBundle() {
+      const folder = fileURLToPath(new URL(`${out}/mnist/`, import.meta.url));
+      await mkdir(folder, { recursive: true });
+      for (const file of await readdir(mnist)) await copyFile(mnist + file, folder + file);
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  plugins: [react(), embedMnist()],
+  worker: { format: "es" },
+  build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 900 },
+  server: { fs: { allow: [".."] } },
+  // The package finds its WebAssembly beside its JavaScript.
+  optimizeDeps: { exclude: ["flambeau"] },
+});
