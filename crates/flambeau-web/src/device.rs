@@ -110,6 +110,7 @@ pub fn device_stats(number: u32) -> Result<String, JsError> {
         "submissions": gpu.submits,
         "dispatches": gpu.dispatches,
         "pipelines": gpu.pipelines_created,
+        "bindGroups": gpu.bind_groups_created,
         "buffers": gpu.buffers_created,
         "bytesUploaded": gpu.upload_bytes,
         "readbacks": gpu.readbacks,
@@ -122,6 +123,12 @@ pub fn device_stats(number: u32) -> Result<String, JsError> {
 pub async fn device_throttle(number: u32) -> Result<(), JsError> {
     let device = device(number)?;
     Ok(device.throttle().await?)
+}
+
+/// Has the drivers of all devices look for work that is done.
+#[wasm_bindgen]
+pub fn devices_nudge() {
+    DEVICES.with(|devices| devices.all().iter().for_each(|device| device.nudge()));
 }
 
 /// The error that ended the device, if one has.

@@ -1,4 +1,4 @@
-import { load, wasm, wasmBytes, type WasmSource } from "./wasm.js";
+import { arrived, load, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
 export interface InitOptions {
@@ -86,7 +86,7 @@ export class Device {
 
   /** Returns when at most two evaluations are under way: await it once per step, and the GPU is neither flooded nor idle. */
   throttle(): Promise<void> {
-    return wasm().device_throttle(this.number);
+    return arrived(wasm().device_throttle(this.number));
   }
 
   /** Goes on after an index was out of range. */
