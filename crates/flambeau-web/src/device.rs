@@ -24,7 +24,7 @@ pub fn device(number: u32) -> flambeau::Result<Device> {
     DEVICES.with(|devices| devices.get(number)).map(|device| (*device).clone())
 }
 
-/// Opens a device: `cpu`, or a GPU. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
+/// Opens a device: `cpu`, or a GPU that takes at most `memory_limit` bytes. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
 /// software adapters, whose names browsers hide from WebAssembly.
 #[wasm_bindgen]
 pub async fn device_open(
@@ -33,6 +33,7 @@ pub async fn device_open(
     allow_software: bool,
     avoid_barriers: bool,
     workgroup_size: u32,
+    memory_limit: Option<f64>,
 ) -> Result<u32, JsError> {
     let power_preference =
         if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
@@ -41,8 +42,15 @@ pub async fn device_open(
         false => {
             let default = GpuConfig::default();
             let workgroup_size = if workgroup_size == 0 { default.workgroup_size } else { workgroup_size };
-            let config =
-                GpuConfig { power_preference, allow_software, avoid_barriers, workgroup_size, ..default };
+            let memory_limit = memory_limit.map(|bytes| bytes as u64);
+            let config = GpuConfig {
+                power_preference,
+                allow_software,
+                avoid_barriers,
+                workgroup_size,
+                memory_limit,
+                ..default
+            };
             Device::gpu(&config).await?
         }
     };

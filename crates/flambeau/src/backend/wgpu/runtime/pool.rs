@@ -3,7 +3,7 @@
 //! A buffer whose last handle is dropped goes back to the pool at once: work that uses it has been
 //! submitted, and the queue runs what reuses it after that work. Contents are not cleared.
 
-use super::{Runtime, fault, lock};
+use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::plan::PART_ALIGNMENT;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -267,6 +267,7 @@ impl Runtime {
 
     fn create(&self, capacity: u64, kind: Kind) -> Result<wgpu::Buffer> {
         self.ledger.requested(capacity);
+        self.check_total(capacity)?;
         match self.try_create(capacity, kind) {
             Err(Error::OutOfMemory { .. }) => {
                 self.trim();
@@ -275,6 +276,20 @@ impl Runtime {
             }
             created => created,
         }
+    }
+
+    /// Makes room by letting go of what is kept for reuse; an error where that does not suffice.
+    fn check_total(&self, capacity: u64) -> Result<()> {
+        let Some(limit) = self.config.memory_limit else { return Ok(()) };
+        let fits = |memory: MemoryStats| memory.in_use + memory.pooled + capacity <= limit;
+        if fits(self.memory()) {
+            return Ok(());
+        }
+        self.trim();
+        if fits(self.memory()) {
+            return Ok(());
+        }
+        Err(Error::OutOfMemory { requested: capacity, in_use: self.ledger.in_use(), limit: Some(limit) })
     }
 
     fn try_create(&self, capacity: u64, kind: Kind) -> Result<wgpu::Buffer> {
