@@ -162,6 +162,7 @@ export class Tensor extends Ops {
     this.#handle = 0;
   }
 
+  /** What `using` calls at the end of its block. */
   [Symbol.dispose](): void {
     this.dispose();
   }
