@@ -8,6 +8,7 @@ import type { Tensor } from "../tensor.js";
 import { Trainer, type Outcome, type TrainerOptions } from "../trainer.js";
 import type { Command, Report, StartOptions } from "./messages.js";
 import { Checkpoints, openStore } from "./store.js";
+import { wasm } from "../wasm.js";
 
 /** What is trained, on the device that `define` finds as the current one. */
 export interface Training<M extends Module> {
@@ -15,6 +16,7 @@ export interface Training<M extends Module> {
   optimizer: Optimizer;
   batches: DataLoader;
   test?: DataLoader;
+  /** What became of a batch. */
   outcome: (model: M, batch: Tensor[]) => Outcome;
   scheduler?: Scheduler;
   schedulePer?: TrainerOptions["schedulePer"];
@@ -49,6 +51,7 @@ class Run<M extends Module> {
   #trainer: Trainer<M> | undefined;
   #lr: number | undefined;
   #saveNow = false;
+  #crashNow = false;
   #checkpoints: Checkpoints | undefined;
   #device: Device | undefined;
 
@@ -94,6 +97,11 @@ class Run<M extends Module> {
     this.#wake();
   }
 
+  crash(): void {
+    this.#crashNow = true;
+    this.#wake();
+  }
+
   /** Asked before each step: lets messages in, waits while paused. */
   async #mayStop(batches: DataLoader): Promise<boolean> {
     if (performance.now() - this.#last > SLICE) {
@@ -108,6 +116,7 @@ class Run<M extends Module> {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     if (this.#saveNow) await this.#save(batches);
+    if (this.#crashNow) wasm().module_trap();
     if (this.#permits > 0) this.#permits -= 1;
     const { error } = currentDevice();
     if (error !== undefined) throw new Error(error);
@@ -143,8 +152,14 @@ class Run<M extends Module> {
   }
 
   async #once(device: NonNullable<StartOptions["device"]>, resume: boolean, lost?: { why: string; attempt: number }): Promise<void> {
-    const { wasm, powerPreference, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
-    this.#device = await init({ device, ...(powerPreference && { powerPreference }), ...(wasm !== undefined && { wasm }) });
+    const { wasm: source, powerPreference, memoryLimit, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
+    this.#device = await init({
+      device,
+      onCompile: (done, all) => this.tell({ type: "compile", done, all }),
+      ...(powerPreference && { powerPreference }),
+      ...(memoryLimit !== undefined && { memoryLimit }),
+      ...(source !== undefined && { wasm: source }),
+    });
     if (lost === undefined) this.tell({ type: "device", info: this.#device.info });
     const made = await this.define(settings);
     const { model, optimizer, batches, test, outcome, scheduler, schedulePer = "step" } = made;

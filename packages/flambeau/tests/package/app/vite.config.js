@@ -1,0 +1,1 @@
+export default { base: "./", worker: { format: "es" } };
