@@ -42,14 +42,22 @@ async function types(folder) {
   return [];
 }
 
-/** A page of `folder` in Chromium. */
-async function page(folder, path, say) {
-  const server = await serve(folder);
+/** A page in Chromium. */
+async function inChromium(address, say) {
   const browser = await openChromium();
   try {
-    return await runPage(browser, server.address + path, MINUTES, say);
+    return await runPage(browser, address, MINUTES, say);
   } finally {
     await browser.close();
+  }
+}
+
+/** A page of `folder`. */
+async function page(folder, path, say) {
+  const server = await serve(folder);
+  try {
+    return await inChromium(server.address + path, say);
+  } finally {
     server.close();
   }
 }
@@ -61,6 +69,18 @@ async function viteApp(folder, say) {
   const modules = files.filter((name) => name.endsWith(".wasm"));
   const wrong = modules.length === 1 ? [] : [`the app has ${modules.length} WebAssembly files: ${files.join(", ")}`];
   return [...wrong, ...(await page(join(folder, "app/dist"), "", say))];
+}
+
+/** The same app while it is being developed: Vite serves its files one by one. */
+async function viteServer(folder, say) {
+  const { createServer } = await import("vite");
+  const server = await createServer({ root: join(folder, "app"), logLevel: "error" });
+  try {
+    await server.listen();
+    return await inChromium(server.resolvedUrls.local[0], say);
+  } finally {
+    await server.close();
+  }
 }
 
 async function inNode(folder, say) {
@@ -85,6 +105,7 @@ export async function usePackage(say) {
       ["package.json", () => manifest(installed)],
       ["types", () => types(folder)],
       ["Vite app", () => viteApp(folder, say)],
+      ["Vite's server", () => viteServer(folder, say)],
       ["plain page", () => page(folder, "plain.html", say)],
       ["Web Worker", () => page(folder, "worker.html", say)],
       ["Node", () => inNode(folder, say)],

@@ -59,7 +59,7 @@ fn every_op_has_a_case() {
 #[test]
 fn the_essential_cases_have_every_dtype_and_layout() {
     let described = |cases: Vec<super::Case>| -> BTreeSet<String> {
-        let inputs = cases.iter().flat_map(|case| case.inputs.iter().map(|input| (case, input)));
+        let inputs = cases.iter().flat_map(|case| case.inputs.iter().map(move |input| (case, input)));
         inputs
             .flat_map(|(case, input)| {
                 let op = case.name.split(' ').next().unwrap_or_default();

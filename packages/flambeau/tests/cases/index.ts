@@ -19,6 +19,13 @@ export interface Place {
   filter?: string;
 }
 
+/** Message and stack: not every browser has the first in the second. */
+function told(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, stack = "" } = error;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
+}
+
 /** Runs the tests; the names of those that failed. */
 export async function runAll({ device, file, tell, gpu, thorough, filter = "" }: Place): Promise<string[]> {
   const opened: Device = await init({ device, ...(gpu === undefined ? {} : { gpu }) });
@@ -42,7 +49,7 @@ export async function runAll({ device, file, tell, gpu, thorough, filter = "" }:
       tell(`ok     ${name} (${Math.round(performance.now() - start)} ms)${notes.map((note) => `\n         ${note}`).join("")}`);
     } catch (error) {
       failed.push(name);
-      tell(`FAILED ${name}\n         ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      tell(`FAILED ${name}\n         ${told(error)}`);
     }
   }
   return failed;

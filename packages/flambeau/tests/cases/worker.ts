@@ -126,7 +126,7 @@ test("the page goes on while a worker compiles and trains, and is told how far t
   note(`${first - start} ticks of 10 ms of the page while its worker compiled and took its first step`);
   if (gpu) {
     const last = compiled.at(-1) ?? [0, 1];
-    note(`compiled, as told before the first step: ${compiled.map(([done, all]) => `${done} of ${all}`).join(", ")}`);
+    note(`${compiled.length} times told how far compiling is before the first step, at last ${last.join(" of ")}`);
     assert(compiled.length > 10 && last[0] === last[1], "every kernel of the first step is told of before its end");
   }
   assert(first - start >= 3, `${first - start} ticks between the device and the first step`);
