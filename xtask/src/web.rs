@@ -69,7 +69,7 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
     Ok(Report::note(size.unwrap_or_default()))
 }
 
-/// The package's tests: types, and everything else in Chromium, Firefox and Node.
+/// The package's tests: types, docs, and everything else in Chromium, Firefox and Node.
 pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     let built = build(workspace)?;
     browsers()?;
@@ -77,9 +77,13 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     let module = compile(workspace, Form::Test)?;
     bindgen(workspace, &module, &package.join("tests/wasm"), None)?;
     script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
+    script(&package, &["node_modules/typedoc/bin/typedoc", "--emit", "none"])?;
     let mut run = node();
     run.current_dir(&package).arg("tests/run.mjs");
-    shell::run(&mut run, "One place and one test alone: `node tests/run.mjs chromium <part of its name>`.")?;
+    shell::run(
+        &mut run,
+        "One place and one test alone: `node tests/run.mjs chromium --only '<part of its name>'`.",
+    )?;
     Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
 }
 

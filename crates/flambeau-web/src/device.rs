@@ -24,7 +24,7 @@ pub fn device(number: u32) -> flambeau::Result<Device> {
     DEVICES.with(|devices| devices.get(number)).map(|device| (*device).clone())
 }
 
-/// Opens a device: `cpu`, or a GPU. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
+/// Opens a device: `cpu`, or a GPU that takes at most `memory_limit` bytes. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
 /// software adapters, whose names browsers hide from WebAssembly.
 #[wasm_bindgen]
 pub async fn device_open(
@@ -33,6 +33,7 @@ pub async fn device_open(
     allow_software: bool,
     avoid_barriers: bool,
     workgroup_size: u32,
+    memory_limit: Option<f64>,
 ) -> Result<u32, JsError> {
     let power_preference =
         if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
@@ -41,8 +42,15 @@ pub async fn device_open(
         false => {
             let default = GpuConfig::default();
             let workgroup_size = if workgroup_size == 0 { default.workgroup_size } else { workgroup_size };
-            let config =
-                GpuConfig { power_preference, allow_software, avoid_barriers, workgroup_size, ..default };
+            let memory_limit = memory_limit.map(|bytes| bytes as u64);
+            let config = GpuConfig {
+                power_preference,
+                allow_software,
+                avoid_barriers,
+                workgroup_size,
+                memory_limit,
+                ..default
+            };
             Device::gpu(&config).await?
         }
     };
@@ -110,6 +118,7 @@ pub fn device_stats(number: u32) -> Result<String, JsError> {
         "submissions": gpu.submits,
         "dispatches": gpu.dispatches,
         "pipelines": gpu.pipelines_created,
+        "bindGroups": gpu.bind_groups_created,
         "buffers": gpu.buffers_created,
         "bytesUploaded": gpu.upload_bytes,
         "readbacks": gpu.readbacks,
@@ -122,6 +131,12 @@ pub fn device_stats(number: u32) -> Result<String, JsError> {
 pub async fn device_throttle(number: u32) -> Result<(), JsError> {
     let device = device(number)?;
     Ok(device.throttle().await?)
+}
+
+/// Has the drivers of all devices look for work that is done.
+#[wasm_bindgen]
+pub fn devices_nudge() {
+    DEVICES.with(|devices| devices.all().iter().for_each(|device| device.nudge()));
 }
 
 /// The error that ended the device, if one has.

@@ -38,6 +38,13 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&format!("flambeau: {panic}"))));
 }
 
+/// Ends the module as a fault in it would, to try what happens then.
+#[wasm_bindgen]
+pub fn module_trap() {
+    #[cfg(target_arch = "wasm32")]
+    core::arch::wasm32::unreachable();
+}
+
 /// The bytes of the module's own memory.
 #[wasm_bindgen]
 pub fn memory_bytes() -> f64 {

@@ -41,6 +41,11 @@ impl<T> Slab<T> {
         found.ok_or_else(|| argument(self.kind, "it has been disposed of"))
     }
 
+    /// Everything that is there.
+    pub fn all(&self) -> Vec<Rc<T>> {
+        self.things.borrow().iter().flatten().cloned().collect()
+    }
+
     /// Lets go of a thing.
     pub fn remove(&self, number: u32) {
         let place = (number as usize).checked_sub(1);

@@ -9,6 +9,12 @@ use std::path::{Path, PathBuf};
 /// Methods whose Rust name is not what one would call them in JavaScript.
 const RENAMED: [(&str, &str); 1] = [("where_cond", "where")];
 
+/// Methods that the library does not have by that name.
+const DESCRIBED: [(&str, &str); 2] = [
+    ("add", "`x + y`. Derivatives: 1 and 1."),
+    ("interpolate_by", "Resizes the last dimensions by a factor each; `interpolate` takes the sizes."),
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -40,17 +46,31 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// The first paragraph of the docs before the line that declares a method.
+/// `TripletMarginLoss` of `triplet_margin_loss`.
+fn pascal(name: &str) -> String {
+    let (head, rest) = name.split_at(1);
+    head.to_uppercase() + &camel(rest)
+}
+
+/// The first paragraph of the docs before a line that declares a method, or a loss of that name.
 fn docs(sources: &str, name: &str) -> String {
-    let forms = [format!("{name} / try_{name}"), format!("pub fn {name}(")];
+    if let Some((_, text)) = DESCRIBED.iter().find(|(described, _)| *described == name) {
+        return (*text).to_string();
+    }
+    let forms = [
+        format!("{name} / try_{name}"),
+        format!("pub fn {name}("),
+        format!("pub struct {} {{", pascal(name)),
+    ];
     let lines: Vec<&str> = sources.lines().collect();
-    let declares = |line: &&str| {
+    let declares = |line: &str, form: &str| {
         let line = line.trim_start();
         // Table entries begin with the name of their static.
-        let line = line.split_once(" = ").map_or(line, |(_, rest)| rest);
-        forms.iter().any(|form| line.starts_with(form.as_str()))
+        line.split_once(" = ").map_or(line, |(_, rest)| rest).starts_with(form)
     };
-    let Some(at) = lines.iter().position(declares) else { return String::new() };
+    let documented = |at: usize| at > 0 && lines[at - 1].trim_start().starts_with(['/', '#']);
+    let find = |form: &String| (0..lines.len()).find(|&at| documented(at) && declares(lines[at], form));
+    let at = forms.iter().find_map(find).unwrap_or_else(|| panic!("{name} has no docs to be found"));
     let before = lines[..at].iter().rev().map(|line| line.trim());
     let mut block: Vec<&str> = before
         .take_while(|line| line.starts_with("///") || line.starts_with("#["))
@@ -116,19 +136,13 @@ fn generate() -> String {
                    caller: &str| {
         let declared: Vec<&str> = params.iter().map(|(declared, _)| declared.as_str()).collect();
         let written: String = params.iter().map(|(_, written)| written.as_str()).collect();
-        let text = docs(&library, name);
-        let text = if text.is_empty() { String::new() } else { format!("/** {text} */\n") };
+        let text = format!("/** {} */\n", docs(&library, name));
         let (name, declared) = (camel(name), declared.join(", "));
         let to = if method { &mut methods } else { &mut functions };
         let result = match method {
             true => writeln!(
                 to,
-                "  {}  {name}({declared}): {output} {{\n    return {caller}({number}, args(this){written});\n  }}\n",
-                if text.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}  ", text).trim_end().to_string() + "\n"
-                }
+                "  {text}  {name}({declared}): {output} {{\n    return {caller}({number}, args(this){written});\n  }}\n",
             ),
             false => writeln!(
                 to,
@@ -186,4 +200,5 @@ fn names_become_javascripts() {
     assert_eq!(camel("log_softmax"), "logSoftmax");
     assert_eq!(camel("conv2d"), "conv2d");
     assert_eq!(camel("where_cond"), "where");
+    assert_eq!(pascal("triplet_margin_loss"), "TripletMarginLoss");
 }

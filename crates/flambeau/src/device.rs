@@ -237,6 +237,14 @@ impl Device {
         Ok(self.as_gpu().ok_or_else(unsupported)?.runtime())
     }
 
+    /// Has the GPU's driver look for work that is done. Firefox looks only every 100 ms, unless something is
+    /// submitted: a page that waits for a value there calls this now and then.
+    pub fn nudge(&self) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().nudge();
+        }
+    }
+
     /// Gives pooled GPU memory back to the driver.
     pub fn trim(&self) {
         if let Some(gpu) = self.as_gpu() {

@@ -88,7 +88,7 @@ pub enum Error {
     DeviceLost(String),
     /// An allocation failed.
     #[error(
-        "out of GPU memory: {requested} bytes requested with {in_use} in use{}; free tensors or use smaller batches",
+        "out of memory: {requested} bytes requested with {in_use} in use{}; free tensors or use smaller batches",
         limit.map(|limit| format!(" (limit {limit})")).unwrap_or_default()
     )]
     OutOfMemory {

@@ -20,6 +20,12 @@ impl Shape {
         self.0.iter().product()
     }
 
+    /// Can its elements be counted? In WebAssembly only up to 2³¹ − 1.
+    pub(crate) fn is_countable(&self) -> bool {
+        let product = self.0.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+        product.is_some_and(|numel| numel <= isize::MAX as usize)
+    }
+
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()

@@ -1,4 +1,6 @@
-import { load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
+/// <reference types="@webgpu/types" preserve="true" />
+
+import { arrived, load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
 export interface InitOptions {
@@ -11,8 +13,18 @@ export interface InitOptions {
   gpu?: GPU;
   /** Which GPU comes first where there are several. */
   powerPreference?: "high-performance" | "low-power";
+  /**
+   * The most bytes of GPU memory to take. Above it an allocation is an exception, and training can go on with smaller
+   * batches; without it, an allocation that the GPU refuses ends the device, because browsers tell too late.
+   */
+  memoryLimit?: number;
   /** Told what is being done, for a page that shows it. */
   onProgress?: (message: string) => void;
+  /**
+   * Told how many of the kernels asked for so far have been compiled, whenever one has: what the first step of a network
+   * waits for. Not for a `GPUDevice` that was handed in.
+   */
+  onCompile?: (done: number, all: number) => void;
   /** Where the WebAssembly is, if not beside the package's JavaScript. */
   wasm?: WasmSource;
 }
@@ -51,6 +63,7 @@ export interface Stats {
   submissions: number;
   dispatches: number;
   pipelines: number;
+  bindGroups: number;
   buffers: number;
   bytesUploaded: number;
   readbacks: number;
@@ -86,7 +99,7 @@ export class Device {
 
   /** Returns when at most two evaluations are under way: await it once per step, and the GPU is neither flooded nor idle. */
   throttle(): Promise<void> {
-    return wasm().device_throttle(this.number);
+    return arrived(wasm().device_throttle(this.number));
   }
 
   /** Goes on after an index was out of range. */
@@ -150,19 +163,22 @@ export async function init(options: InitOptions = {}): Promise<Device> {
   onProgress("loading the WebAssembly module");
   await load(options.wasm);
   onProgress("looking for a device");
-  const find = () => choose(device, powerPreference === "low-power");
+  const find = () => choose(device, powerPreference === "low-power", options.memoryLimit);
   if (options.gpu !== undefined) alive.add(options.gpu);
-  const chosen = options.gpu === undefined ? await find() : await withGpu(options.gpu, find);
+  const gpu = options.gpu ?? (globalThis.navigator as { gpu?: GPU } | undefined)?.gpu;
+  const watched = gpu !== undefined && options.onCompile !== undefined && typeof device === "string";
+  const place = watched ? watching(gpu, options.onCompile as NonNullable<InitOptions["onCompile"]>) : options.gpu;
+  const chosen = place === undefined ? await find() : await withGpu(place, find);
   useDevice(chosen);
   onProgress(`${chosen.info.name}: ${chosen.reason}`);
   return chosen;
 }
 
-async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: boolean): Promise<Device> {
+async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: boolean, memoryLimit?: number): Promise<Device> {
   const open = async (cpu: boolean, software: boolean, reason: string) => {
     if (cpu) await loadWhole();
     const slow = !cpu && software && isSoftware(await adapterName(lowPower));
-    return new Device(await wasm().device_open(cpu, lowPower, software, slow, slow ? SOFTWARE_GROUP : 0), reason);
+    return new Device(await wasm().device_open(cpu, lowPower, software, slow, slow ? SOFTWARE_GROUP : 0, memoryLimit), reason);
   };
   if (typeof wanted === "object") {
     return withGpu(offering(wanted), () => open(false, true, "the GPUDevice that was handed in"));
@@ -211,20 +227,42 @@ async function realGpu(lowPower: boolean): Promise<void> {
   }
 }
 
-/** The part of `navigator.gpu` that is used to open a device, which hands out the one that exists. */
+/** The part of `navigator.gpu` that is used to open a device. */
+function stand(adapter: GPU["requestAdapter"]): object {
+  return { requestAdapter: adapter, getPreferredCanvasFormat: () => "bgra8unorm", wgslLanguageFeatures: new Set<string>() };
+}
+
+/** Hands out the device that exists. */
 function offering(device: GPUDevice): object {
-  const adapter = {
-    features: device.features,
-    limits: device.limits,
-    info: device.adapterInfo,
-    isFallbackAdapter: false,
-    requestDevice: () => Promise.resolve(device),
+  const { features, limits, adapterInfo: info } = device;
+  return stand(() => Promise.resolve({ features, limits, info, requestDevice: () => Promise.resolve(device) } as GPUAdapter));
+}
+
+/** Hands out what WebGPU offers, with devices that tell when a kernel has been compiled. */
+function watching(gpu: GPU, tell: NonNullable<InitOptions["onCompile"]>): object {
+  return stand(async (options) => {
+    const adapter = await gpu.requestAdapter(options);
+    if (adapter === null) return null;
+    const { features, limits, info } = adapter;
+    const requestDevice = async (wanted?: GPUDeviceDescriptor) => watch(await adapter.requestDevice(wanted), tell);
+    return { features, limits, info, requestDevice } as GPUAdapter;
+  });
+}
+
+function watch(device: GPUDevice, tell: NonNullable<InitOptions["onCompile"]>): GPUDevice {
+  let [done, all] = [0, 0];
+  const create = device.createComputePipeline.bind(device);
+  device.createComputePipeline = (descriptor) => {
+    all += 1;
+    const pipeline = create(descriptor);
+    // Browsers compile elsewhere, and take calls in order: the answer to this one comes when the kernel is there.
+    device.queue.onSubmittedWorkDone().then(
+      () => tell((done += 1), all),
+      () => undefined,
+    );
+    return pipeline;
   };
-  return {
-    requestAdapter: () => Promise.resolve(adapter),
-    getPreferredCanvasFormat: () => "bgra8unorm",
-    wgslLanguageFeatures: new Set<string>(),
-  };
+  return device;
 }
 
 /** Opens a device while `navigator.gpu` is another: the module can only ask there. */

@@ -18,11 +18,15 @@ export {
   type Memory,
   type Stats,
 } from "./device.js";
+/** Data sets: idx, CSV and pictures in host memory, and loaders that make batches of them. */
 export * as data from "./data.js";
 export { DataLoader } from "./data.js";
+/** Weights and checkpoints as files. */
 export * as io from "./io.js";
 export { kernel, type KernelOptions } from "./kernel.js";
+/** Layers, modules and what belongs to them. */
 export * as nn from "./nn/index.js";
+/** Optimizers and learning rate schedules. */
 export * as optim from "./optim.js";
 export { Generator, manualSeed } from "./random.js";
 export { scope } from "./scope.js";
@@ -45,3 +49,4 @@ export {
   type TrainerOptions,
 } from "./trainer.js";
 export type { Dims, DType, Nested, Sizes, TypedArray } from "./types.js";
+export type { WasmSource } from "./wasm.js";

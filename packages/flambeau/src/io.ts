@@ -4,7 +4,7 @@ import type { Module } from "./nn/module.js";
 import type { Optimizer } from "./optim.js";
 import { adopt } from "./maker.js";
 import type { Tensor } from "./tensor.js";
-import { loadWhole, wasm } from "./wasm.js";
+import { arrived, loadWhole, wasm } from "./wasm.js";
 
 /** Where bytes come from. */
 export type Source = Uint8Array | ArrayBuffer | Blob | string | URL;
@@ -89,7 +89,7 @@ export async function writeSafetensors(
   metadata: Record<string, string> = {},
 ): Promise<Uint8Array> {
   await loadWhole();
-  return wasm().safetensors_write(Object.keys(tensors), handles(tensors), JSON.stringify(metadata));
+  return arrived(wasm().safetensors_write(Object.keys(tensors), handles(tensors), JSON.stringify(metadata)));
 }
 
 /** The tensors of a safetensors file. */
@@ -107,7 +107,7 @@ export async function writeCheckpoint(
 ): Promise<Uint8Array> {
   await loadWhole();
   const state = model.stateDict();
-  return wasm().checkpoint_write(Object.keys(state), handles(state), optimizer?.number ?? 0, JSON.stringify(values));
+  return arrived(wasm().checkpoint_write(Object.keys(state), handles(state), optimizer?.number ?? 0, JSON.stringify(values)));
 }
 
 /** Takes a checkpoint up; returns the values that were saved with it. */

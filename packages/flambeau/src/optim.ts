@@ -4,7 +4,7 @@ import type { Parameter } from "./nn/module.js";
 import { settings } from "./nn/layer.js";
 import { releaseDeferred } from "./scope.js";
 import type { Tensor } from "./tensor.js";
-import { loadSoon, wasm } from "./wasm.js";
+import { arrived, loadSoon, wasm } from "./wasm.js";
 
 const released = new FinalizationRegistry<number>((optimizer) => wasm().optimizer_release(optimizer));
 
@@ -153,7 +153,7 @@ export class Lbfgs {
 
   /** One step. `closure` forgets the gradients, makes the loss, runs backward and returns the loss. */
   step(closure: () => Tensor): Promise<number> {
-    return wasm().lbfgs_step(this.#number, () => closure().handle);
+    return arrived(wasm().lbfgs_step(this.#number, () => closure().handle));
   }
 }
 

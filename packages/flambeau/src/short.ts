@@ -14,6 +14,9 @@ export interface TrainMnistOptions {
   epochs?: number;
   batch_size?: number;
   learning_rate?: number;
+  /** Ends after this many steps, wherever the epoch is. */
+  max_steps?: number;
+  /** Told every 50 steps. */
   onProgress?: (progress: { step: number; steps: number; epoch: number; loss: number; accuracy: number }) => void;
   /** The four idx files, plain or gzipped; by default they lie in the folder `mnist/` beside the page. */
   data?: { trainImages: Source; trainLabels: Source; testImages: Source; testLabels: Source };
@@ -28,7 +31,7 @@ async function pictures(images: Source, labels: Source): Promise<HostArray[]> {
 
 /** Trains a perceptron (784, 128, 10) on MNIST with Adam; gives the share of the test pictures it reads rightly. */
 export async function train_mnist(options: TrainMnistOptions = {}): Promise<{ accuracy: number; loss: number; seconds: number }> {
-  const { epochs = 1, batch_size = 32, learning_rate = 1e-3, onProgress, seed = 1 } = options;
+  const { epochs = 1, batch_size = 32, learning_rate = 1e-3, max_steps, onProgress, seed = 1 } = options;
   const folder = "mnist";
   const {
     trainImages = `${folder}/train-images-idx3-ubyte.gz`,
@@ -47,6 +50,7 @@ export async function train_mnist(options: TrainMnistOptions = {}): Promise<{ ac
   const net = nn.mlp(784, 128, 10);
   const trainer = new Trainer(net, optim.adam(net.parameters(), { lr: learning_rate }), {
     epochs,
+    ...(max_steps !== undefined && { maxSteps: max_steps }),
     onProgress: ({ step, steps, epoch, metrics }) =>
       onProgress?.({ step, steps, epoch, loss: metrics["loss"] ?? 0, accuracy: metrics["accuracy"] ?? 0 }),
   });

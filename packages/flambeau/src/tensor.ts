@@ -2,7 +2,7 @@ import { Ops } from "./generated/ops.js";
 import { adopt, setMaker } from "./maker.js";
 import { closed, escape, opened } from "./scope.js";
 import { dtypes, type DType, type Nested, type TypedArray } from "./types.js";
-import { wasm } from "./wasm.js";
+import { arrived, wasm } from "./wasm.js";
 import type { Device } from "./device.js";
 
 export * from "./generated/ops.js";
@@ -50,7 +50,7 @@ export class Tensor extends Ops {
   /** The values in row-major order, in the typed array of the dtype (`f16` as its bits). */
   async data(): Promise<TypedArray> {
     const dtype = this.dtype;
-    return view(await wasm().tensor_bytes(this.handle), dtype);
+    return view(await arrived(wasm().tensor_bytes(this.handle)), dtype);
   }
 
   /** The values as nested lists. */
@@ -63,12 +63,12 @@ export class Tensor extends Ops {
 
   /** The only value. */
   item(): Promise<number> {
-    return wasm().tensor_item(this.handle);
+    return arrived(wasm().tensor_item(this.handle));
   }
 
   /** The tensor as PyTorch prints it. */
   text(): Promise<string> {
-    return wasm().tensor_text(this.handle);
+    return arrived(wasm().tensor_text(this.handle));
   }
 
   /** Computes the value now, without reading it. */
@@ -84,22 +84,22 @@ export class Tensor extends Ops {
 
   /** The same values on another device. */
   async to(device: Device): Promise<Tensor> {
-    return adopt(await wasm().tensor_to(this.handle, device.number));
+    return adopt(await arrived(wasm().tensor_to(this.handle, device.number)));
   }
 
   /** Elements where `mask` is true. Their number is known only then: it waits. */
   async maskedSelect(mask: Tensor): Promise<Tensor> {
-    return adopt(await wasm().tensor_masked_select(this.handle, mask.handle));
+    return adopt(await arrived(wasm().tensor_masked_select(this.handle, mask.handle)));
   }
 
   /** Positions of the elements that are not zero, one row each. */
   async nonzero(): Promise<Tensor> {
-    return adopt(await wasm().tensor_nonzero(this.handle));
+    return adopt(await arrived(wasm().tensor_nonzero(this.handle)));
   }
 
   /** The distinct values in order, where each element's value is among them, and how often each occurs. */
   async unique(): Promise<{ values: Tensor; inverse: Tensor; counts: Tensor }> {
-    const [values, inverse, counts] = await wasm().tensor_unique(this.handle);
+    const [values, inverse, counts] = await arrived(wasm().tensor_unique(this.handle));
     return { values: adopt(values ?? 0), inverse: adopt(inverse ?? 0), counts: adopt(counts ?? 0) };
   }
 
@@ -162,6 +162,7 @@ export class Tensor extends Ops {
     this.#handle = 0;
   }
 
+  /** What `using` calls at the end of its block. */
   [Symbol.dispose](): void {
     this.dispose();
   }
@@ -298,5 +299,5 @@ export function evaluate(tensors: readonly Tensor[]): void {
 
 /** Reads the only values of several tensors in one wait. Training goes on meanwhile. */
 export async function items(tensors: readonly Tensor[]): Promise<number[]> {
-  return Array.from(await wasm().tensor_items(Uint32Array.from(tensors, (tensor) => tensor.handle)));
+  return Array.from(await arrived(wasm().tensor_items(Uint32Array.from(tensors, (tensor) => tensor.handle))));
 }

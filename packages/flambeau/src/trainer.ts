@@ -61,8 +61,11 @@ export interface TrainerOptions {
   earlyStopping?: { metric: string; patience: number; minDelta?: number; goal?: "min" | "max" };
   /** Steps between checkpoints. */
   checkpointEvery?: number;
+  /** Given each checkpoint. */
   onCheckpoint?: (bytes: Uint8Array, step: number) => void | Promise<void>;
+  /** Told every `logEvery` steps. */
   onProgress?: (progress: Progress) => void | Promise<void>;
+  /** Told after each epoch. */
   onEpoch?: (report: EpochReport) => void | Promise<void>;
   /** Asked before each step; true ends the run. */
   shouldStop?: () => boolean | Promise<boolean>;

@@ -136,3 +136,31 @@ function loadWholeNow(): void {
 export function wasmBytes(): number {
   return first === undefined ? 0 : bindings.memory_bytes();
 }
+
+/** Firefox looks for what the GPU has done every 100 ms only, unless something is submitted to it. */
+const looksSeldom = /\bFirefox\//.test((globalThis.navigator as { userAgent?: string } | undefined)?.userAgent ?? "");
+const LONGEST_PAUSE = 8;
+let waiting = 0;
+let nudging: ReturnType<typeof setTimeout> | undefined;
+
+function nudge(pause: number): void {
+  nudging = setTimeout(() => {
+    nudging = undefined;
+    if (waiting === 0) return;
+    bindings.devices_nudge();
+    nudge(Math.min(2 * pause + 1, LONGEST_PAUSE));
+  }, pause);
+}
+
+/** Waits for something that comes from a device, and makes the browser look for it. */
+export async function arrived<T>(work: Promise<T>): Promise<T> {
+  if (!looksSeldom) return work;
+  waiting += 1;
+  if (nudging !== undefined) clearTimeout(nudging);
+  nudge(0);
+  try {
+    return await work;
+  } finally {
+    waiting -= 1;
+  }
+}

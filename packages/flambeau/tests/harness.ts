@@ -1,5 +1,7 @@
 /** Tests that run in any JavaScript: a list of functions that throw. */
 
+import type { Device, InitOptions } from "flambeau";
+
 export interface Test {
   name: string;
   run: (context: Context) => Promise<void> | void;
@@ -9,6 +11,12 @@ export interface Test {
 export interface Context {
   /** Is WebGPU what runs the tensors here? */
   gpu: boolean;
+  /** Do the long tests run in full here? They do in one place; elsewhere a part shows that they work there too. */
+  thorough: boolean;
+  /** Opens another WebGPU device; that of new tensors stays. */
+  open: (options: InitOptions) => Promise<Device>;
+  /** WebGPU's adapter, where there is one. */
+  adapter: () => Promise<GPUAdapter>;
   /** Bytes of a file of the repository. */
   file: (path: string) => Promise<Uint8Array>;
   /** Says something that the run shows. */

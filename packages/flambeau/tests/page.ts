@@ -7,6 +7,7 @@ import { runSuite } from "./selftest.js";
 
 const asked = new URLSearchParams(location.search);
 const device = asked.get("device") === "cpu" ? "cpu" : "software";
+const [thorough, everyCase] = [asked.get("parts") === "long", asked.get("parts") === "cases"];
 const only = asked.get("only") ?? "";
 const tell = (line: string) => console.log(line);
 
@@ -17,8 +18,8 @@ const file = async (path: string): Promise<Uint8Array> => {
 };
 
 async function everything(): Promise<string[]> {
-  const failed = await runAll({ device, file, tell, filter: only });
-  const suite = only === "" || only === "suite" ? await runSuite({ device, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
+  const failed = await runAll({ device, file, tell, thorough, filter: only });
+  const suite = only === "" || only === "suite" ? await runSuite({ device, everyCase, file, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
   return [...failed, ...suite];
 }
 

@@ -1,9 +1,16 @@
-/** A worker that fits a line: what `TrainingWorker` is tested with. */
+/** Workers that `TrainingWorker` is tested with: one fits a line, one trains a convolutional network. */
 
-import { DataLoader, Generator, nn, optim, randn, tensor, type Tensor } from "flambeau";
-import { runTraining } from "flambeau/worker";
+import { DataLoader, Generator, nn, optim, randn, tensor, zeros, type Tensor } from "flambeau";
+import { runTraining, type Training } from "flambeau/worker";
 
-runTraining((_, tell) => {
+/** What the tests ask for. */
+interface Settings {
+  model?: "line" | "cnn";
+  /** Breaks, outside of everything that is waited for. */
+  trap?: boolean;
+}
+
+function line(tell: (note: unknown) => void): Training<nn.Layer> {
   const x = randn([64, 2], new Generator(5));
   const y = x.matmul(tensor([[2], [-1]])).add(1);
   const model = nn.linear(2, 1);
@@ -13,14 +20,33 @@ runTraining((_, tell) => {
     model,
     optimizer: optim.sgd(model.parameters(), { lr: 0.05 }),
     batches: new DataLoader([x, y], { batchSize: 16, shuffle: 3 }),
-    outcome: (model: nn.Layer, [x, y]: Tensor[]) => ({
-      loss: model.forward(x as Tensor).mseLoss(y as Tensor),
-      count: 16,
-    }),
+    outcome: (model, [x, y]) => ({ loss: model.forward(x as Tensor).mseLoss(y as Tensor), count: 16 }),
     onProgress: ({ step }) => tell({ after: step }),
     answer: async (question, trainer) => {
       if (question !== "weight") throw new Error(`no answer to ${String(question)}`);
       return { step: trainer.step, weight: await model.parameter("weight").value().array() };
     },
   };
+}
+
+function cnn(): Training<nn.Layer> {
+  const model = nn.cnn();
+  return {
+    model,
+    optimizer: optim.adam(model.parameters()),
+    batches: new DataLoader([randn([16, 1, 28, 28]), zeros([16], "i32")], { batchSize: 4 }),
+    outcome: (model, [x, y]) => ({ loss: model.forward(x as Tensor).crossEntropy(y as Tensor), count: 4 }),
+  };
+}
+
+/** A module whose only function is `unreachable`. */
+const BROKEN = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11);
+
+runTraining((settings, tell) => {
+  const { model = "line", trap = false } = (settings ?? {}) as Settings;
+  if (trap) {
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(BROKEN));
+    setTimeout(exports["f"] as () => void, 0);
+  }
+  return model === "cnn" ? cnn() : line(tell);
 });

@@ -1,6 +1,6 @@
 //! No op without a case, a rule or a marker, a sample domain, and docs.
 
-use super::{cases, primitives};
+use super::{cases, essential_cases, primitives};
 use crate::device::Device;
 use crate::op::elementwise::{Signature, table};
 use crate::selftest::check;
@@ -45,7 +45,7 @@ fn cases_have_names_of_their_own() {
 fn every_op_has_a_case() {
     let truth = Device::for_interpreter();
     let mut covered = BTreeSet::new();
-    for case in cases() {
+    for case in essential_cases() {
         let built = check::Built::new(&case, &truth);
         let built = built.unwrap_or_else(|error| panic!("{}: {error}", case.name));
         super::primitives::collect(&built.result, &mut covered);
@@ -54,6 +54,20 @@ fn every_op_has_a_case() {
     assert!(missing.is_empty(), "ops without a case: {missing:?}");
     let unlisted: Vec<_> = covered.difference(&primitives()).copied().collect();
     assert!(unlisted.is_empty(), "ops that primitives() does not list: {unlisted:?}");
+}
+
+#[test]
+fn the_essential_cases_have_every_dtype_and_layout() {
+    let described = |cases: Vec<super::Case>| -> BTreeSet<String> {
+        let inputs = cases.iter().flat_map(|case| case.inputs.iter().map(move |input| (case, input)));
+        inputs
+            .flat_map(|(case, input)| {
+                let op = case.name.split(' ').next().unwrap_or_default();
+                [format!("{op} in {}", input.dtype), format!("{} {:?}", case.group, input.layout)]
+            })
+            .collect()
+    };
+    assert_eq!(described(essential_cases()), described(cases()));
 }
 
 /// The table's macro writes the example; the meaning above it is the author's.

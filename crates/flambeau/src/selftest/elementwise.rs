@@ -10,7 +10,21 @@ pub(super) fn cases() -> Vec<Case> {
     table().flat_map(of).collect()
 }
 
+/// Every primitive in every dtype, and with one of the layouts and shapes, each primitive with the next one.
+pub(super) fn essential() -> Vec<Case> {
+    let chosen = |(number, op): (usize, &'static Elementwise)| {
+        let (plain, others) = (of_dtypes(op), of_layouts(op));
+        let turn = number % others.len();
+        plain.into_iter().chain(others.into_iter().nth(turn))
+    };
+    table().enumerate().flat_map(chosen).collect()
+}
+
 fn of(op: &'static Elementwise) -> Vec<Case> {
+    of_dtypes(op).into_iter().chain(of_layouts(op)).collect()
+}
+
+fn of_dtypes(op: &'static Elementwise) -> Vec<Case> {
     let mut cases = Vec::new();
     let shape = [3, 4];
     for dtype in DType::ALL {
@@ -18,6 +32,11 @@ fn of(op: &'static Elementwise) -> Vec<Case> {
             cases.push(case(op, format!("{dtype}"), inputs(op, dtype, &vec![shape.to_vec(); op.args.len()])));
         }
     }
+    cases
+}
+
+fn of_layouts(op: &'static Elementwise) -> Vec<Case> {
+    let mut cases = Vec::new();
     let dtype = sample_dtype(op);
     for layout in Layout::ALL.into_iter().skip(1) {
         let contains_zero = |&(low, high): &(f64, f64)| low <= 0.0 && high >= 0.0;

@@ -2,13 +2,14 @@
 //!
 //! It is part of the library, not of its tests, so that the same suite runs natively, in a browser and on the
 //! self-test page of an application: [`op_suite`] for the ops one by one, [`random_graphs`] for what they become
-//! when the planner fuses them.
+//! when the planner fuses them, [`training_curve`] for a run of which every loss must be the same everywhere.
 //!
 //! - `case`: what a case is, and how its inputs are made and laid out;
 //! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `attention`, `windows`: the cases;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
-//! - `random_graph`: random graphs, their judgement and their shrinking.
+//! - `random_graph`: random graphs, their judgement and their shrinking;
+//! - `training`: the run that is the same everywhere.
 
 mod attention;
 mod case;
@@ -22,12 +23,14 @@ mod random_graph;
 mod reductions;
 mod rows;
 mod structured;
+mod training;
 mod views;
 mod windows;
 
 pub use case::{Case, Input, Layout, Values};
 pub use primitives::primitives;
 pub use random_graph::RandomGraph;
+pub use training::training_curve;
 
 use crate::device::Device;
 use std::collections::BTreeSet;
@@ -41,8 +44,23 @@ use std::ops::Range;
 /// assert!(cases.iter().any(|case| case.name == "sum f32 [2, 3, 4] over [0, 2]"));
 /// ```
 pub fn cases() -> Vec<Case> {
+    elementwise::cases().into_iter().chain(structured_cases()).collect()
+}
+
+/// Cases that still have every op in every dtype, but not each elementwise op with each layout and shape: for places
+/// where compiling a shader takes long.
+///
+/// ```
+/// use flambeau::selftest::{cases, essential_cases};
+/// assert!(essential_cases().len() < cases().len());
+/// ```
+pub fn essential_cases() -> Vec<Case> {
+    elementwise::essential().into_iter().chain(structured_cases()).collect()
+}
+
+/// The cases of everything that is not elementwise.
+fn structured_cases() -> impl Iterator<Item = Case> {
     [
-        elementwise::cases(),
         views::cases(),
         reductions::cases(),
         rows::cases(),
@@ -52,7 +70,6 @@ pub fn cases() -> Vec<Case> {
     ]
     .into_iter()
     .flatten()
-    .collect()
 }
 
 /// How one case or one graph went.
@@ -112,20 +129,24 @@ impl fmt::Display for SuiteReport {
     }
 }
 
-/// Runs every case on a device: forward and gradients in f32 (and the other dtypes forward) against the
+/// Runs cases on a device: forward and gradients in f32 (and the other dtypes forward) against the
 /// interpreter, refusals of wrong arguments, and on the CPU finite differences of first and second order in f64.
 ///
 /// ```no_run
 /// # use flambeau::prelude::*;
 /// # async fn example() {
-/// let report = flambeau::selftest::op_suite(&Device::cpu(), |_| ()).await;
+/// let report = flambeau::selftest::op_suite(&Device::cpu(), flambeau::selftest::cases(), |_| ()).await;
 /// assert_eq!(report.failures, Vec::<String>::new());
 /// # }
 /// ```
-pub async fn op_suite(device: &Device, mut progress: impl FnMut(&CaseReport)) -> SuiteReport {
+pub async fn op_suite(
+    device: &Device,
+    cases: Vec<Case>,
+    mut progress: impl FnMut(&CaseReport),
+) -> SuiteReport {
     let mut report = SuiteReport::on(device);
     let truth = Device::for_interpreter();
-    for case in cases() {
+    for case in cases {
         let result = check::run(&case, device, &truth).await;
         progress(&result);
         report.take(&result);

@@ -233,6 +233,11 @@ impl Tensor {
     ) -> Result<SmallVec<[Value; 1]>> {
         for meta in &outputs {
             device.backend().accepts(meta.dtype)?;
+            if !meta.shape.is_countable() {
+                let message =
+                    format!("a result of shape {} has more than {} elements", meta.shape, isize::MAX);
+                return Err(Error::shape(op.name(), message));
+            }
         }
         let count = outputs.len() as u32;
         let inputs = inputs.iter().map(|input| input.value.clone()).collect();

@@ -32,3 +32,4 @@ mod tensor_api;
 mod tensor_edges;
 mod thin_walk;
 mod train;
+mod training_curve;

@@ -4,7 +4,7 @@ use flambeau::Device;
 use flambeau::selftest::{self, SuiteReport};
 
 fn run(device: &Device) -> SuiteReport {
-    let report = flambeau::block_on(selftest::op_suite(device, |_| ()));
+    let report = flambeau::block_on(selftest::op_suite(device, selftest::cases(), |_| ()));
     crate::suite::assert_passed(&report);
     let missing: Vec<_> = selftest::primitives().difference(&report.ops).copied().collect();
     assert!(missing.is_empty(), "ops that did not run on {}: {missing:?}", report.device);

@@ -44,7 +44,8 @@ export abstract class Ops {
     return one(6, args(this));
   }
 
-    add(other: Tensor | number): Tensor {
+  /** `x + y`. Derivatives: 1 and 1. */
+  add(other: Tensor | number): Tensor {
     return one(7, args(this).o(other));
   }
 
@@ -418,12 +419,13 @@ export abstract class Ops {
     return one(98, args(this).ns(shape));
   }
 
-  /** The view it takes, if it is one. */
+  /** `reshape`: every reshape is a view here, and never copies. */
   view(shape: Sizes): Tensor {
     return one(99, args(this).ns(shape));
   }
 
-    flatten(start: number = 0, end: number = -1): Tensor {
+  /** The dimensions from `start` to `end`, both included, as one. */
+  flatten(start: number = 0, end: number = -1): Tensor {
     return one(100, args(this).n(start).n(end));
   }
 
@@ -507,7 +509,7 @@ export abstract class Ops {
     return one(116, args(this).n(dim).n(index));
   }
 
-  /** The pictures for which `which` (Bool, shape (N,)) says so, mirrored along dimension `dim`: 3 (or −1) is left for right, 2 is top for bottom. */
+  /** Dimensions in reverse order. */
   flip(dims: Dims): Tensor {
     return one(117, args(this).d(dims));
   }
@@ -572,7 +574,7 @@ export abstract class Ops {
     return one(129, args(this).ns(pads).s(mode).n(value));
   }
 
-  /** Puts tensors of the windows' shapes together. Where they are the windows of one tensor already, that one is it, and nothing is copied. */
+  /** out[c] = self[c with c\[dim\] replaced by index[c]], for every coordinate c of the index. An index outside the dimension (negative ones too) is an error when the result is computed. */
   gather(dim: number, index: Tensor): Tensor {
     return one(130, args(this).n(dim).t(index));
   }
@@ -717,7 +719,7 @@ export abstract class Ops {
     return one(158, args(this).d(dims).b(keepdim));
   }
 
-  /** The node of the maxima: values and places. */
+  /** `amax`: `x.max(..)` is PyTorch's `x.max()`. With positions it is `max_dim`. */
   max(dims?: Dims): Tensor {
     return one(159, args(this).d(dims));
   }
@@ -1122,7 +1124,8 @@ export abstract class Ops {
     return one(239, args(this).ns(size).s(mode).b(alignCorners));
   }
 
-    interpolateBy(factors: Sizes, mode: string = "nearest", alignCorners: boolean = false): Tensor {
+  /** Resizes the last dimensions by a factor each; `interpolate` takes the sizes. */
+  interpolateBy(factors: Sizes, mode: string = "nearest", alignCorners: boolean = false): Tensor {
     return one(240, args(this).ns(factors).s(mode).b(alignCorners));
   }
 
@@ -1201,47 +1204,58 @@ export abstract class Ops {
     return one(255, args(this).t(target).s(reduction).b(logTarget));
   }
 
-    poissonNllLoss(target: Tensor, logInput: boolean = true, full: boolean = false, eps: number = 1e-8, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** Negative log likelihood of counts y under Poisson distributions: eˣ − y x for logarithms of rates (the default), else x − y log(x + ε); the mean. */
+  poissonNllLoss(target: Tensor, logInput: boolean = true, full: boolean = false, eps: number = 1e-8, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(256, args(this).t(target).b(logInput).b(full).n(eps).s(reduction));
   }
 
-    gaussianNllLoss(target: Tensor, variance: Tensor, full: boolean = false, eps: number = 1e-6, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** Negative log likelihood of numbers y under normal distributions of mean x and variance v: ½ (log v + (x − y)² / v), the mean; v is taken as at least ε, without a change of derivative. */
+  gaussianNllLoss(target: Tensor, variance: Tensor, full: boolean = false, eps: number = 1e-6, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(257, args(this).t(target).t(variance).b(full).n(eps).s(reduction));
   }
 
-    hingeEmbeddingLoss(target: Tensor, margin: number = 1, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** x where the target is 1, max(0, margin − x) where it is −1; the mean. */
+  hingeEmbeddingLoss(target: Tensor, margin: number = 1, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(258, args(this).t(target).n(margin).s(reduction));
   }
 
-    marginRankingLoss(other: Tensor, target: Tensor, margin: number = 0, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** max(0, −y (x₁ − x₂) + margin): the first should be larger where y is 1, smaller where it is −1; the mean. */
+  marginRankingLoss(other: Tensor, target: Tensor, margin: number = 0, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(259, args(this).t(other).t(target).n(margin).s(reduction));
   }
 
-    tripletMarginLoss(positive: Tensor, negative: Tensor, margin: number = 1, p: number = 2, eps: number = 1e-6, swap: boolean = false, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** max(0, d(anchor, positive) − d(anchor, negative) + margin), where d is the p-norm of the difference over the last dimension; the mean. With `swap` the negative's distance is the smaller one of those to anchor and positive. */
+  tripletMarginLoss(positive: Tensor, negative: Tensor, margin: number = 1, p: number = 2, eps: number = 1e-6, swap: boolean = false, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(260, args(this).t(positive).t(negative).n(margin).n(p).n(eps).b(swap).s(reduction));
   }
 
-    cosineEmbeddingLoss(other: Tensor, target: Tensor, margin: number = 0, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1; the mean. */
+  cosineEmbeddingLoss(other: Tensor, target: Tensor, margin: number = 0, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(261, args(this).t(other).t(target).n(margin).s(reduction));
   }
 
-    multiMarginLoss(target: Tensor, p: number = 1, margin: number = 1, weight?: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** Σ over the other classes j of max(0, margin − x\[y\] + x\[j\])ᵖ / C, times the weight of y; the mean. */
+  multiMarginLoss(target: Tensor, p: number = 1, margin: number = 1, weight?: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(262, args(this).t(target).n(p).n(margin).mt(weight).s(reduction));
   }
 
-    multiLabelMarginLoss(target: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** For rows that have several right classes: Σ over right k and wrong j of max(0, 1 − x\[k\] + x\[j\]) / C; the mean. */
+  multiLabelMarginLoss(target: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(263, args(this).t(target).s(reduction));
   }
 
-    softMarginLoss(target: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** log(1 + e^(−y x)) for targets y of 1 and −1, without overflow; the mean. */
+  softMarginLoss(target: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(264, args(this).t(target).s(reduction));
   }
 
-    multiLabelSoftMarginLoss(target: Tensor, weight?: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
+  /** The mean over classes of −(y log σ(x) + (1 − y) log σ(−x)), for rows that may have several classes; then the mean over rows. */
+  multiLabelSoftMarginLoss(target: Tensor, weight?: Tensor, reduction: "mean" | "sum" | "none" = "mean"): Tensor {
     return one(265, args(this).t(target).mt(weight).s(reduction));
   }
 
-    ctcLoss(targets: Tensor, inputLengths: Sizes, targetLengths: Sizes, blank: number = 0, reduction: "mean" | "sum" | "none" = "mean", zeroInfinity: boolean = false): Tensor {
+  /** −log p(labels | x), where p sums over all alignments of the labels with the time steps. */
+  ctcLoss(targets: Tensor, inputLengths: Sizes, targetLengths: Sizes, blank: number = 0, reduction: "mean" | "sum" | "none" = "mean", zeroInfinity: boolean = false): Tensor {
     return one(266, args(this).t(targets).ns(inputLengths).ns(targetLengths).n(blank).s(reduction).b(zeroInfinity));
   }
 }
@@ -1251,6 +1265,7 @@ export function full(shape: Sizes, fill: number, dtype?: DType): Tensor {
   return one(71, args().ns(shape).n(fill).mty(dtype));
 }
 
+/** Zeros. */
 export function zeros(shape: Sizes, dtype?: DType): Tensor {
   return one(72, args().ns(shape).mty(dtype));
 }
@@ -1270,7 +1285,7 @@ export function linspace(start: number, end: number, steps: number, dtype?: DTyp
   return one(78, args().n(start).n(end).n(steps).mty(dtype));
 }
 
-/** The identity matrix: ones on the diagonal of a matrix, which need not be square. */
+/** The identity matrix of n rows. */
 export function eye(n: number, columns?: number, dtype?: DType): Tensor {
   return one(79, args().n(n).mn(columns).mty(dtype));
 }

@@ -23,7 +23,8 @@ import type { Module, Parameter } from "./module.js";
 export * from "./layer.js";
 export * from "./module.js";
 
-type Mode = "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
+/** How values between grid points are found. */
+export type Mode = "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
 
 /** Calls one module after the other. */
 export const sequential = (...modules: (Module & { forward(input: Tensor): Tensor })[]) => new Sequential(...modules);

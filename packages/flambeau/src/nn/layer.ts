@@ -58,10 +58,12 @@ export abstract class Native extends Module {
     return wasm().layer_text(this.#number);
   }
 
+  /** @internal */
   protected call({ tensors, numbers }: Args): Tensor[] {
     return Array.from(wasm().layer_call(this.#number, Uint32Array.from(tensors), Float64Array.from(numbers)), adopt);
   }
 
+  /** @internal */
   protected callOne(args: Args): Tensor {
     const [first] = this.call(args);
     if (first === undefined) throw new Error("flambeau: the layer gave no tensor");

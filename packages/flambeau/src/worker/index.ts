@@ -14,10 +14,17 @@ export { runTraining, type Define, type Training } from "./thread.js";
 
 /** What a page may want to know. */
 export interface Listeners {
+  /** The device on which training begins. */
   onDevice?: (info: DeviceInfo) => void;
+  /** So many of the kernels asked for have been compiled; the first step waits for them. */
+  onCompile?: (done: number, all: number) => void;
+  /** How it goes, every `logEvery` steps. */
   onProgress?: (progress: Progress) => void;
+  /** An epoch has ended. */
   onEpoch?: (report: EpochReport) => void;
+  /** It waits, after this many steps. */
   onPaused?: (step: number) => void;
+  /** A checkpoint of this many bytes has been saved. */
   onCheckpoint?: (step: number, bytes: number) => void;
   /** What the worker's own functions tell. */
   onNote?: (note: unknown) => void;
@@ -48,6 +55,7 @@ export class TrainingWorker {
   #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
 
   constructor(
+    /** Makes the worker; called again when one had to be replaced. */
     readonly open: () => Worker,
     readonly listeners: Listeners = {},
   ) {}
@@ -64,7 +72,19 @@ export class TrainingWorker {
     this.#worker = worker;
     // Another run may have left a checkpoint of that name.
     let isOwn = options.resume ?? false;
-    worker.onerror = (event) => reject(new Error(`flambeau: the worker broke: ${event.message}`));
+    const again = (why: string) => {
+      if (this.#started >= MOST_WORKERS) return false;
+      this.listeners.onRestarted?.(why);
+      this.#begin({ ...options, resume: isOwn }, resolve, reject);
+      return true;
+    };
+    worker.onerror = (event) => {
+      // It is told here, once.
+      event.preventDefault();
+      // A trap in something that was waited for ends nobody's promise.
+      if (event.message.includes("RuntimeError") && again(event.message)) return;
+      reject(new Error(`flambeau: the worker broke: ${event.message}`));
+    };
     worker.onmessage = ({ data }: MessageEvent<Report>) => {
       const { listeners } = this;
       switch (data.type) {
@@ -73,6 +93,9 @@ export class TrainingWorker {
           return;
         case "device":
           listeners.onDevice?.(data.info);
+          return;
+        case "compile":
+          listeners.onCompile?.(data.done, data.all);
           return;
         case "progress":
           listeners.onProgress?.(data.progress);
@@ -103,12 +126,7 @@ export class TrainingWorker {
           resolve(data.summary);
           return;
         case "failed":
-          if (data.dead && this.#started < MOST_WORKERS) {
-            listeners.onRestarted?.(data.message);
-            this.#begin({ ...options, resume: isOwn }, resolve, reject);
-          } else {
-            reject(new Error(data.message));
-          }
+          if (!data.dead || !again(data.message)) reject(new Error(data.message));
       }
     };
   }
@@ -170,6 +188,11 @@ export class TrainingWorker {
       this.#waiting.set(id, { resolve, reject });
       this.#send({ type: "ask", id, question });
     });
+  }
+
+  /** Breaks the worker's WebAssembly before its next step, to try what happens then. */
+  crash(): void {
+    this.#send({ type: "crash" });
   }
 
   /** Ends the worker at once. */

@@ -9,6 +9,7 @@ export interface StartOptions {
   name?: string;
   device?: Exclude<InitOptions["device"], GPUDevice | undefined>;
   powerPreference?: InitOptions["powerPreference"];
+  memoryLimit?: InitOptions["memoryLimit"];
   /** Where the WebAssembly is, if not beside the package's JavaScript. */
   wasm?: string;
   /** Goes on from the latest checkpoint of that name, if there is one. */
@@ -35,12 +36,14 @@ export type Command =
   | { type: "setLearningRate"; lr: number }
   | { type: "checkpoint" }
   | { type: "loseDevice" }
-  | { type: "ask"; id: number; question: unknown };
+  | { type: "ask"; id: number; question: unknown }
+  | { type: "crash" };
 
 /** From the worker. */
 export type Report =
   | { type: "ready" }
   | { type: "device"; info: DeviceInfo }
+  | { type: "compile"; done: number; all: number }
   | { type: "progress"; progress: Progress }
   | { type: "epoch"; report: EpochReport }
   | { type: "paused"; step: number }

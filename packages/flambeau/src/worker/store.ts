@@ -2,8 +2,11 @@
 
 /** A place for named bytes. */
 export interface Store {
+  /** Saves under a name, whole or not at all. */
   write(name: string, bytes: Uint8Array): Promise<void>;
+  /** What was saved under a name, if anything was. */
   read(name: string): Promise<Uint8Array | undefined>;
+  /** Forgets a name. */
   remove(name: string): Promise<void>;
 }
 

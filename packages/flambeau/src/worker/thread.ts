@@ -8,6 +8,7 @@ import type { Tensor } from "../tensor.js";
 import { Trainer, type EpochReport, type Outcome, type Progress, type TrainerOptions } from "../trainer.js";
 import type { Command, Report, StartOptions } from "./messages.js";
 import { Checkpoints, openStore } from "./store.js";
+import { wasm } from "../wasm.js";
 
 /** What is trained, on the device that `define` finds as the current one. */
 export interface Training<M extends Module> {
@@ -15,6 +16,7 @@ export interface Training<M extends Module> {
   optimizer: Optimizer;
   batches: DataLoader;
   test?: DataLoader;
+  /** What became of a batch. */
   outcome: (model: M, batch: Tensor[]) => Outcome;
   scheduler?: Scheduler;
   schedulePer?: TrainerOptions["schedulePer"];
@@ -55,6 +57,7 @@ class Run<M extends Module> {
   #trainer: Trainer<M> | undefined;
   #lr: number | undefined;
   #saveNow = false;
+  #crashNow = false;
   #checkpoints: Checkpoints | undefined;
   /** Is the latest checkpoint of that name this run's? Another run may have left one. */
   #isOwn: boolean;
@@ -131,6 +134,11 @@ class Run<M extends Module> {
     return this.#paused && this.#permits === 0 && !this.#stopped;
   }
 
+  crash(): void {
+    this.#crashNow = true;
+    this.#wake();
+  }
+
   /** Asked before each step: lets messages in, waits while paused. */
   async #mayStop(batches: DataLoader): Promise<boolean> {
     if (performance.now() - this.#last > SLICE) {
@@ -150,6 +158,7 @@ class Run<M extends Module> {
     }
     if (this.#saveNow) await this.#save(batches);
     await this.#answerAll();
+    if (this.#crashNow) wasm().module_trap();
     if (this.#permits > 0) this.#permits -= 1;
     const { error } = currentDevice();
     if (error !== undefined) throw new Error(error);
@@ -186,8 +195,14 @@ class Run<M extends Module> {
   }
 
   async #once(device: NonNullable<StartOptions["device"]>, resume: boolean, lost?: { why: string; attempt: number }): Promise<void> {
-    const { wasm, powerPreference, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
-    this.#device = await init({ device, ...(powerPreference && { powerPreference }), ...(wasm !== undefined && { wasm }) });
+    const { wasm: source, powerPreference, memoryLimit, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
+    this.#device = await init({
+      device,
+      onCompile: (done, all) => this.tell({ type: "compile", done, all }),
+      ...(powerPreference && { powerPreference }),
+      ...(memoryLimit !== undefined && { memoryLimit }),
+      ...(source !== undefined && { wasm: source }),
+    });
     if (lost === undefined) this.tell({ type: "device", info: this.#device.info });
     const made = await this.define(settings, (note) => this.tell({ type: "note", note }));
     const { model, optimizer, batches, test, outcome, scheduler, schedulePer = "step" } = made;

@@ -1,9 +1,10 @@
 /** Every test, and how they are run in a page or in Node. */
 
-import { init, type Device } from "flambeau";
+import { init, useDevice, type Device } from "flambeau";
 import { tests, type Context } from "../harness.js";
 import "./tensor.js";
 import "./nn.js";
+import "./faults.js";
 import "./readme.js";
 import "./mnist.js";
 
@@ -13,25 +14,42 @@ export interface Place {
   file: Context["file"];
   tell: (line: string) => void;
   gpu?: GPU;
-  wasm?: Uint8Array;
+  thorough: boolean;
   /** Only tests with this in their names. */
   filter?: string;
 }
 
+/** Message and stack: not every browser has the first in the second. */
+function told(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, stack = "" } = error;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
+}
+
 /** Runs the tests; the names of those that failed. */
-export async function runAll({ device, file, tell, gpu, filter = "" }: Place): Promise<string[]> {
+export async function runAll({ device, file, tell, gpu, thorough, filter = "" }: Place): Promise<string[]> {
   const opened: Device = await init({ device, ...(gpu === undefined ? {} : { gpu }) });
   tell(`device: ${opened.info.name || "unnamed"} (${opened.info.type}; ${opened.info.reason})`);
+  const open: Context["open"] = async (options) => {
+    const another = await init({ device: "software", ...(gpu === undefined ? {} : { gpu }), ...options });
+    useDevice(opened);
+    return another;
+  };
+  const adapter: Context["adapter"] = async () => {
+    const found = await (gpu ?? navigator.gpu).requestAdapter();
+    if (found === null) throw new Error("no adapter");
+    return found;
+  };
   const failed: string[] = [];
   for (const { name, run } of tests.filter((test) => test.name.includes(filter))) {
     const start = performance.now();
     const notes: string[] = [];
     try {
-      await run({ gpu: opened.info.type === "gpu", file, note: (text) => void notes.push(text) });
+      await run({ gpu: opened.info.type === "gpu", thorough, open, adapter, file, note: (text) => void notes.push(text) });
       tell(`ok     ${name} (${Math.round(performance.now() - start)} ms)${notes.map((note) => `\n         ${note}`).join("")}`);
     } catch (error) {
       failed.push(name);
-      tell(`FAILED ${name}\n         ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      tell(`FAILED ${name}\n         ${told(error)}`);
     }
   }
   return failed;

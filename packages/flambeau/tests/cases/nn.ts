@@ -225,30 +225,29 @@ test("an intermediate ends two steps later, and says so; one that is used again 
   near(await mask.array(), [3, 1, 3]);
 });
 
-test("memory stays flat over thousands of steps", async ({ gpu, note }) => {
+test("memory stays flat over ten thousand steps", async ({ gpu, note, thorough }) => {
   manualSeed(2);
-  const net = nn.sequential(nn.linear(8, 16), nn.relu(), nn.linear(16, 3));
+  // A step in a browser's GPU process takes milliseconds: there are fewer where the long tests do not run in full.
+  const quarter = thorough || !gpu ? 2500 : 500;
+  const net = nn.sequential(nn.linear(4, 8), nn.relu(), nn.linear(8, 3));
   const optimizer = optim.adam(net.parameters());
-  const loader = new DataLoader([randn([4000, 8]), zeros([4000], "i32")], { batchSize: 2, shuffle: 1 });
-  const trainer = new Trainer(net, optimizer, { epochs: 3, logEvery: 500 });
+  const loader = new DataLoader([randn([quarter, 4]), zeros([quarter], "i32")], { batchSize: 1, shuffle: 1 });
   const outcome = (model: typeof net, [x, y]: Tensor[]) => {
     const logits = model.forward(x as Tensor);
-    return { loss: logits.crossEntropy(y as Tensor), count: 2, metrics: { accuracy: correct(logits, y as Tensor) } };
+    return { loss: logits.crossEntropy(y as Tensor), count: 1, metrics: { accuracy: correct(logits, y as Tensor) } };
   };
-  const seen: { inUse: number; tensors: number; wasm: number }[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const run = new Trainer(net, optimizer, { ...trainer.options, epochs: loader.epoch + 1 });
+  const seen: ReturnType<typeof now>[] = [];
+  const now = () => {
+    const [{ inUse, tensors, wasm }, { planMisses, pipelines, buffers, bindGroups }] = [memory(), stats()];
+    return { inUse, tensors, wasm, planMisses, pipelines, buffers, bindGroups };
+  };
+  for (let half = 1; half <= 2; half += 1) {
+    const run = new Trainer(net, optimizer, { logEvery: 500, epochs: 2 * half });
     await run.fit(loader, outcome);
-    seen.push(memory());
+    seen.push(now());
   }
-  // The first round warms up: plans, pools and what JavaScript has not collected yet.
-  const [, first, last] = seen;
-  assert(first !== undefined && last !== undefined, "three rounds");
-  note(`after 2,000, 4,000 and 6,000 steps: ${JSON.stringify(seen)}`);
-  assert(last.tensors - first.tensors <= 2, `handles: ${first.tensors} and ${last.tensors}`);
-  // On WebGPU the cache of bind groups (8,192 at most) is still filling up.
-  assert(last.wasm <= first.wasm + (gpu ? 2 ** 22 : 2 ** 17), `the module's memory: ${first.wasm} and ${last.wasm}`);
-  if (gpu) assert(last.inUse <= first.inUse * 1.01, `GPU memory: ${first.inUse} and ${last.inUse}`);
+  note(`after ${2 * quarter} and ${4 * quarter} steps: ${JSON.stringify(seen)}`);
+  equal(seen[1], seen[0]);
 });
 
 test("idx and csv", async ({ file }) => {

@@ -1,6 +1,6 @@
 import { TrainingWorker, type StartOptions } from "flambeau/worker";
 import type { Progress } from "flambeau";
-import { assert, equal, near, test } from "../harness.js";
+import { assert, equal, near, test, throws } from "../harness.js";
 
 const open = () => new Worker("/packages/flambeau/tests/.build/worker.mjs", { type: "module" });
 const common = (gpu: boolean): StartOptions => ({ device: gpu ? "software" : "cpu", epochs: 5, logEvery: 4 });
@@ -116,4 +116,58 @@ test("a device that is lost before the first checkpoint begins anew, not from an
   run.terminate();
   // The CPU cannot be lost.
   equal([summary.steps, recovered], [20, gpu ? [0] : []]);
+});
+
+/** The losses of the epochs, and how often a worker was replaced, when `disturb` is called at each checkpoint. */
+async function disturbed(gpu: boolean, settings: object, disturb: (run: TrainingWorker, step: number) => void) {
+  const [losses, restarts]: [number[], string[]] = [[], []];
+  const run = new TrainingWorker(open, {
+    onEpoch: ({ epoch, metrics }) => (losses[epoch - 1] = metrics["loss"] ?? 0),
+    onCheckpoint: (step) => disturb(run, step),
+    onRestarted: (why) => void restarts.push(why),
+  });
+  const name = `disturbed-${performance.now()}`;
+  const summary = await run.start({ ...common(gpu), name, checkpointEvery: 4, settings });
+  run.terminate();
+  equal(summary.steps, 20);
+  return { losses, restarts };
+}
+
+test("when WebAssembly traps, another worker goes on from the last checkpoint, to the same end", async ({ gpu }) => {
+  const calm = await disturbed(gpu, {}, () => undefined);
+  equal(calm.restarts, []);
+  let crashed = false;
+  const broken = await disturbed(gpu, {}, (run, step) => {
+    if (step === 8 && !crashed) run.crash();
+    crashed ||= step === 8;
+  });
+  assert(broken.restarts.length === 1 && /unreachable/.test(broken.restarts[0] ?? ""), JSON.stringify(broken.restarts));
+  near(broken.losses.at(-1), calm.losses.at(-1), 1e-6);
+});
+
+test("a trap that nobody waits for ends the worker too, and a worker that always breaks is given up", async ({ gpu }) => {
+  await throws(() => disturbed(gpu, { trap: true }, () => undefined), "the worker broke");
+});
+
+test("the page goes on while a worker compiles and trains, and is told how far that is", async ({ gpu, note }) => {
+  let ticks = 0;
+  const ticking = setInterval(() => (ticks += 1), 10);
+  const before: number[] = [];
+  const compiled: [number, number][] = [];
+  const run = new TrainingWorker(open, {
+    onDevice: () => void before.push(ticks),
+    onCompile: (done, all) => void (before.length === 1 && compiled.push([done, all])),
+    onProgress: () => void before.push(ticks),
+  });
+  await run.start({ ...common(gpu), maxSteps: 2, logEvery: 1, settings: { model: "cnn" } });
+  run.terminate();
+  clearInterval(ticking);
+  const [start = 0, first = 0] = before;
+  note(`${first - start} ticks of 10 ms of the page while its worker compiled and took its first step`);
+  if (gpu) {
+    const last = compiled.at(-1) ?? [0, 1];
+    note(`${compiled.length} times told how far compiling is before the first step, at last ${last.join(" of ")}`);
+    assert(compiled.length > 10 && last[0] === last[1], "every kernel of the first step is told of before its end");
+  }
+  assert(first - start >= 3, `${first - start} ticks between the device and the first step`);
 });

@@ -63,6 +63,11 @@ impl HostBuffer {
         each_dtype!(self, values => values.capacity())
     }
 
+    /// Bytes of its values.
+    pub fn bytes(&self) -> u64 {
+        each_dtype!(self, values => size_of_val(&values[..]) as u64)
+    }
+
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> HostBuffer {
         match dtype {
             DType::Bool => HostBuffer::Bool(bool::from_bytes(bytes)),

@@ -63,11 +63,17 @@ impl Cpu {
             let outputs: Vec<u32> = kernel.outputs().into_iter().filter_map(buffer_of).collect();
             // A fused kernel writes every element.
             let zeroed = matches!(kernel, Kernel::Structured(_));
-            let mut results: Vec<HostBuffer> = outputs
-                .iter()
-                .map(|&buffer| &run.plan.buffers[buffer as usize])
-                .map(|buffer| self.spare.take(buffer.dtype, buffer.numel, zeroed))
-                .collect();
+            let take = |&buffer: &u32| {
+                let buffer = &run.plan.buffers[buffer as usize];
+                self.spare.take(buffer.dtype, buffer.numel, zeroed).map_err(|error| match error {
+                    Error::OutOfMemory { requested, limit, .. } => {
+                        let held = run.inputs.iter().map(Buffer::host).chain(memory.iter().flatten());
+                        Error::OutOfMemory { requested, in_use: held.map(|host| host.bytes()).sum(), limit }
+                    }
+                    other => other,
+                })
+            };
+            let mut results = outputs.iter().map(take).collect::<Result<Vec<HostBuffer>>>()?;
             let operand = |place: Place| match place {
                 Place::Input(input) => run.inputs[input as usize].host().clone(),
                 Place::Buffer(buffer) => {

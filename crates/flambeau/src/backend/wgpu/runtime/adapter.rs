@@ -16,6 +16,9 @@ pub struct GpuConfig {
     pub debug: bool,
     /// The largest buffer to create, in bytes, where it should be smaller than the device's own limit.
     pub max_buffer_size: Option<u64>,
+    /// The most bytes that all buffers together may take, those kept for reuse included: above it an allocation is an
+    /// error that names the sizes. In a browser the device itself tells too late, and is lost to its user then.
+    pub memory_limit: Option<u64>,
     /// Threads in a workgroup of an elementwise kernel; clamped to the device's limits.
     pub workgroup_size: u32,
     /// Takes kernels without barriers where there are such. Browsers' software adapters (SwiftShader) run them many
@@ -33,6 +36,7 @@ impl Default for GpuConfig {
             allow_software: false,
             debug: false,
             max_buffer_size: None,
+            memory_limit: None,
             workgroup_size: 256,
             avoid_barriers: false,
             pipeline_cache: true,

@@ -3,10 +3,10 @@
 //! A buffer whose last handle is dropped goes back to the pool at once: work that uses it has been
 //! submitted, and the queue runs what reuses it after that work. Contents are not cleared.
 
-use super::{Runtime, fault, lock};
+use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::plan::PART_ALIGNMENT;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -148,8 +148,9 @@ impl Drop for GpuBuffer {
             return;
         }
         if self.reusable {
-            let free = FreeBuffer { id: self.id, raw: self.raw.clone() };
-            lock(&runtime.pool.free).entry((self.kind, self.capacity())).or_default().push(free);
+            let mut free = lock(&runtime.pool.free);
+            free.entry((self.kind, self.capacity())).or_default().insert(self.id, self.raw.clone());
+            drop(free);
             runtime.ledger.pooled(self.capacity());
         } else {
             lock(&runtime.bind_groups).forget(&HashSet::from([self.id]));
@@ -161,14 +162,11 @@ impl Drop for GpuBuffer {
     }
 }
 
-struct FreeBuffer {
-    id: u64,
-    raw: wgpu::Buffer,
-}
-
 #[derive(Default)]
 pub(super) struct Pool {
-    free: Mutex<HashMap<(Kind, u64), Vec<FreeBuffer>>>,
+    /// The buffers that wait for reuse, by kind and capacity, then by number. The lowest number goes first: then it
+    /// does not matter in which order a step gave its buffers back, and the next step binds the same ones.
+    free: Mutex<HashMap<(Kind, u64), BTreeMap<u64, wgpu::Buffer>>>,
     buffers_numbered: AtomicU64,
 }
 
@@ -177,8 +175,8 @@ impl Pool {
         self.buffers_numbered.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn take(&self, kind: Kind, capacity: u64) -> Option<FreeBuffer> {
-        lock(&self.free).get_mut(&(kind, capacity))?.pop()
+    fn take(&self, kind: Kind, capacity: u64) -> Option<(u64, wgpu::Buffer)> {
+        lock(&self.free).get_mut(&(kind, capacity))?.pop_first()
     }
 }
 
@@ -219,11 +217,11 @@ impl Runtime {
     /// Destroys the buffers that wait for reuse.
     pub fn trim(&self) {
         let free = std::mem::take(&mut *lock(&self.pool.free));
-        let free: Vec<FreeBuffer> = free.into_values().flatten().collect();
-        lock(&self.bind_groups).forget(&free.iter().map(|buffer| buffer.id).collect());
-        for buffer in free {
-            buffer.raw.destroy();
-            self.ledger.destroyed_pooled(buffer.raw.size());
+        let free: Vec<(u64, wgpu::Buffer)> = free.into_values().flatten().collect();
+        lock(&self.bind_groups).forget(&free.iter().map(|(id, _)| *id).collect());
+        for (_, buffer) in free {
+            buffer.destroy();
+            self.ledger.destroyed_pooled(buffer.size());
         }
         self.run_callbacks();
     }
@@ -235,7 +233,7 @@ impl Runtime {
         let (id, raw) = match self.pool.take(kind, capacity) {
             Some(free) => {
                 self.ledger.reused(capacity);
-                (free.id, free.raw)
+                free
             }
             None => {
                 let raw = self.create(capacity, kind)?;
@@ -269,6 +267,7 @@ impl Runtime {
 
     fn create(&self, capacity: u64, kind: Kind) -> Result<wgpu::Buffer> {
         self.ledger.requested(capacity);
+        self.check_total(capacity)?;
         match self.try_create(capacity, kind) {
             Err(Error::OutOfMemory { .. }) => {
                 self.trim();
@@ -277,6 +276,20 @@ impl Runtime {
             }
             created => created,
         }
+    }
+
+    /// Makes room by letting go of what is kept for reuse; an error where that does not suffice.
+    fn check_total(&self, capacity: u64) -> Result<()> {
+        let Some(limit) = self.config.memory_limit else { return Ok(()) };
+        let fits = |memory: MemoryStats| memory.in_use + memory.pooled + capacity <= limit;
+        if fits(self.memory()) {
+            return Ok(());
+        }
+        self.trim();
+        if fits(self.memory()) {
+            return Ok(());
+        }
+        Err(Error::OutOfMemory { requested: capacity, in_use: self.ledger.in_use(), limit: Some(limit) })
     }
 
     fn try_create(&self, capacity: u64, kind: Kind) -> Result<wgpu::Buffer> {

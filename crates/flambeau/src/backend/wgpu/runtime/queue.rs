@@ -95,6 +95,13 @@ impl Runtime {
         }
     }
 
+    /// Has the driver look for work that is done, by submitting nothing.
+    pub fn nudge(&self) {
+        if self.error().is_none() {
+            self.queue.submit([]);
+        }
+    }
+
     /// A buffer that holds `bytes`, padded with zeros to a multiple of 4.
     pub fn upload(self: &Arc<Self>, bytes: &[u8]) -> Result<Arc<GpuBuffer>> {
         let buffer = self.alloc(bytes.len() as u64)?;
@@ -138,7 +145,7 @@ impl Runtime {
         self.check()
     }
 
-    /// The only place that calls `queue.submit`.
+    /// The only place that submits work.
     pub(super) fn submit_commands(
         &self,
         submissions: &mut Submissions,

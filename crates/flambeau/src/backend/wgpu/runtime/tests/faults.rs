@@ -165,6 +165,35 @@ fn run_out_of_memory() {
 }
 
 #[test]
+fn an_allocation_beyond_the_memory_limit_is_refused_with_its_sizes() {
+    let config = GpuConfig { memory_limit: Some(1 << 20), ..software() };
+    let runtime = block_on(Runtime::new(&config)).unwrap();
+    let (kept, pooled) = (runtime.alloc(512 << 10).unwrap(), runtime.alloc(256 << 10).unwrap());
+    drop(pooled);
+    let in_use = runtime.memory().in_use;
+    let refusal = Error::OutOfMemory { requested: 1 << 20, in_use, limit: Some(1 << 20) };
+    assert_eq!(runtime.alloc(1 << 20).unwrap_err(), refusal);
+    // What is kept for reuse makes room.
+    let other = runtime.alloc(384 << 10).unwrap();
+    assert_eq!(runtime.memory().pooled, 0);
+    drop((kept, other));
+    assert_eq!(runtime.error(), None);
+    uses(&runtime).unwrap();
+}
+
+#[test]
+fn the_pool_lends_the_lowest_number_first() {
+    let runtime = runtime();
+    let numbers = |buffers: &[Arc<GpuBuffer>]| buffers.iter().map(|buffer| buffer.id()).collect::<Vec<_>>();
+    let alloc = || -> Vec<Arc<GpuBuffer>> { (0..3).map(|_| runtime.alloc(1024).unwrap()).collect() };
+    let mut first = alloc();
+    let before = numbers(&first);
+    first.swap(0, 2);
+    first.into_iter().for_each(drop);
+    assert_eq!(numbers(&alloc()), before);
+}
+
+#[test]
 fn a_buffer_is_adopted_when_its_usages_allow() {
     let (device, queue) = open(wgpu::InstanceDescriptor::new_without_display_handle());
     let runtime = Runtime::adopt(device.clone(), queue.clone(), None, &software()).unwrap();

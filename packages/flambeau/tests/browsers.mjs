@@ -1,0 +1,57 @@
+// Starts the browsers that the tests run in, without a window, with WebGPU on software adapters.
+import { fileURLToPath } from "node:url";
+
+const CHROMIUM = [
+  "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
+  "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+const FIREFOX = {
+  "dom.webgpu.enabled": true,
+  "dom.webgpu.workers.enabled": true,
+  "gfx.webgpu.ignore-blocklist": true,
+  "gfx.webgpu.force-enabled": true,
+  "dom.webgpu.allow-software-adapter": true,
+};
+
+/** Chromium, whose WebGPU is Dawn with Tint, on SwiftShader. */
+export async function openChromium() {
+  const { chromium } = await import("playwright-core");
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM });
+  // One profile for all pages, as people have it.
+  const profile = await browser.newContext();
+  return { newPage: () => profile.newPage(), once: browser.once.bind(browser), close: () => browser.close() };
+}
+
+/** Firefox, whose WebGPU is wgpu with naga, on llvmpipe. */
+export async function openFirefox(minutes) {
+  // Firefox wants a folder for its sockets, which a machine without a session lacks.
+  process.env.XDG_RUNTIME_DIR ??= fileURLToPath(new URL(".build", import.meta.url));
+  const puppeteer = await import("puppeteer-core");
+  return puppeteer.launch({
+    browser: "firefox",
+    executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
+    headless: true,
+    extraPrefsFirefox: FIREFOX,
+    protocolTimeout: minutes * 60_000,
+  });
+}
+
+/** Opens a page, hands on the lines that it logs, and returns what it says after `@failed`. */
+export async function runPage(browser, address, minutes, say) {
+  const tab = await browser.newPage();
+  let finish;
+  const finished = new Promise((done) => (finish = done));
+  tab.on("console", (message) => {
+    const text = message.text();
+    if (text.startsWith("@failed ")) finish(JSON.parse(text.slice(8)));
+    else say(text);
+  });
+  tab.on("pageerror", (error) => finish([`the page broke: ${error.stack ?? error}`]));
+  browser.once("disconnected", () => finish(["the browser ended"]));
+  const late = setTimeout(() => finish([`nothing after ${minutes} minutes`]), minutes * 60_000);
+  await tab.goto(address);
+  const failed = await finished;
+  clearTimeout(late);
+  await tab.close();
+  return failed;
+}

@@ -1,0 +1,7 @@
+export default {
+  base: "./",
+  worker: { format: "es" },
+  // As the package's README says.
+  optimizeDeps: { exclude: ["flambeau"] },
+  server: { fs: { allow: [".."] } },
+};
