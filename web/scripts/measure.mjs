@@ -16,7 +16,7 @@ function sizes() {
   const gzipped = files.map(([name, folder]) => [name, gzipSync(readFileSync(folder + name), { level: 9 }).byteLength]);
   const sum = (test) => gzipped.filter(([name]) => test(name)).reduce((total, [, bytes]) => total + bytes, 0);
   const first = sum((name) => /^index[.-]/.test(name) || /^train-/.test(name) || /^uPlot/.test(name));
-  console.log(`Bundle, gzipped: ${kilobytes(first)} until the page Train stands; ${kilobytes(sum((name) => name.endsWith(".wasm")))} WebAssembly and ${kilobytes(sum((name) => /^train\.worker/.test(name)))} of its worker at the first run; ${kilobytes(sum(() => true))} all pages.`);
+  console.log(`Bundle, gzipped: ${kilobytes(first)} until the page Train stands; ${kilobytes(sum((name) => /^(flambeau_bg|train\.worker)/.test(name)))} WebAssembly and worker at the first run, ${kilobytes(sum((name) => /^flambeau_later/.test(name)))} more after its first step; ${kilobytes(sum(() => true))} all pages.`);
   const mnist = readdirSync(`${dist}mnist`).reduce((total, name) => total + statSync(`${dist}mnist/${name}`).size, 0);
   console.log(`MNIST: ${(mnist / 1e6).toFixed(1)} MB, fetched when a run needs it.`);
 }

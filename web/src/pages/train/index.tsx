@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { shareLink, useSettings } from "../../app/route.js";
-import { Notice, PageHead } from "../../ui/index.js";
+import { Button, Notice, PageHead } from "../../ui/index.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
 import { runs } from "../../work/runs.js";
@@ -35,19 +35,19 @@ function ResumeOffer() {
         A run of {new Date(session.date).toLocaleString()} stopped at step {session.step} of {session.steps} ({percent} %). Its weights and curves are kept in this browser.
       </p>
       <div className="buttons">
-        <button
-          type="button"
-          className="button primary small"
+        <Button
+          kind="primary"
+          small
           onClick={() => {
             setSession(undefined);
             runs.start({ settings: session.settings, device: used, source, session });
           }}
         >
           Resume the session
-        </button>
-        <button type="button" className="button small" onClick={() => (forgetSession(), setSession(undefined))}>
+        </Button>
+        <Button small onClick={() => (forgetSession(), setSession(undefined))}>
           Forget it
-        </button>
+        </Button>
       </div>
     </Notice>
   );
