@@ -90,20 +90,20 @@ args! {
         _ => Ok(Operand::Scalar(scalar(args.number()?))),
     };
     f64, "number", "n", |args| args.number();
-    isize, "number", "n", |args| whole(args.number()?).map(|value| value as isize);
+    isize, "number", "n", |args| signed(args.number()?);
     i64, "number", "n", |args| whole(args.number()?);
     usize, "number", "n", |args| size(args.number()?);
     bool, "boolean", "b", |args| Ok(args.number()? != 0.0);
     Option<f64>, "number", "mn", |args| Ok(args.list()?.first().copied());
-    Option<isize>, "number", "mn", |args| args.list()?.first().map(|&x| whole(x).map(|x| x as isize)).transpose();
+    Option<isize>, "number", "mn", |args| args.list()?.first().map(|&value| signed(value)).transpose();
     Option<usize>, "number", "mn", |args| args.list()?.first().map(|&value| size(value)).transpose();
     Vec<f64>, "readonly number[]", "ns", |args| Ok(args.list()?.to_vec());
-    Vec<isize>, "readonly number[]", "ns", |args| args.list()?.iter().map(|&x| whole(x).map(|x| x as isize)).collect();
+    Vec<isize>, "readonly number[]", "ns", |args| args.list()?.iter().map(|&value| signed(value)).collect();
     Vec<usize>, "readonly number[]", "ns", |args| args.list()?.iter().map(|&value| size(value)).collect();
     Dims, "Dims", "d", |args| match args.number()? {
         count if count < 0.0 => Ok(Dims::from(..)),
         count => {
-            let dims = (0..count as usize).map(|_| Ok(whole(args.number()?)? as isize));
+            let dims = (0..count as usize).map(|_| signed(args.number()?));
             Ok(Dims::from(dims.collect::<Result<Vec<isize>>>()?))
         }
     };
@@ -162,9 +162,15 @@ fn whole(value: f64) -> Result<i64> {
     }
 }
 
+fn signed(value: f64) -> Result<isize> {
+    isize::try_from(whole(value)?).map_err(|_| argument("call", format!("{value} is too large")))
+}
+
 fn size(value: f64) -> Result<usize> {
     match whole(value)? {
-        value if value >= 0 => Ok(value as usize),
+        value if value >= 0 => {
+            usize::try_from(value).map_err(|_| argument("call", format!("{value} is too large")))
+        }
         value => Err(argument("call", format!("{value} must not be negative"))),
     }
 }

@@ -6,7 +6,9 @@
 //! - a tensor that another op has taken as an operand no longer counts as held ([`QuietTensor`]): only results at the
 //!   end of the graph (a loss, a metric, a running sum) and tensors that were kept are evaluated with a step;
 //! - an intermediate that is not used in the step after its own ends there, with what it would have been computed
-//!   from; one that is used again (a mask made before the loop) is computed once and stays.
+//!   from; one that is used again (a mask made before the loop) is computed once and stays;
+//! - what could not be computed (too large, an index out of range) no longer counts as held either, or every step after
+//!   it would fail with it until the collector finds it.
 
 use flambeau::bindings::QuietTensor;
 use flambeau::{Error, Result, Tensor};
@@ -76,6 +78,18 @@ impl Handles {
         }
     }
 
+    /// Results that are still to be computed no longer count as held.
+    fn quiet_pending(&mut self) {
+        for slot in self.slots.iter_mut().flatten() {
+            if let Hold::Held(tensor) = &slot.hold {
+                let quiet = QuietTensor::new(tensor);
+                if !slot.kept && quiet.is_pending() {
+                    slot.hold = Hold::Quiet(quiet);
+                }
+            }
+        }
+    }
+
     /// The others end.
     fn end_step(&mut self) {
         for handle in std::mem::take(&mut self.old) {
@@ -127,6 +141,15 @@ pub fn hold(tensor: Tensor) -> u32 {
 /// The tensor, for reading.
 pub fn get(handle: u32) -> Result<Tensor> {
     with(|handles| handles.tensor(handle))
+}
+
+/// What became of reading a tensor: one that could not be computed no longer counts as held.
+pub fn read<T>(handle: u32, result: Result<T>) -> Result<T> {
+    if result.is_err() {
+        // It may have been disposed of in the meantime.
+        drop(operand(handle));
+    }
+    result
 }
 
 /// The tensor, as an operand of an op.
@@ -193,6 +216,9 @@ pub fn live() -> u32 {
 pub fn step(body: impl FnOnce() -> Result<()>) -> Result<()> {
     with(Handles::begin_step);
     let result = body();
+    if result.is_err() {
+        with(Handles::quiet_pending);
+    }
     with(Handles::end_step);
     result
 }

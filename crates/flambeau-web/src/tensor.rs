@@ -78,22 +78,23 @@ pub fn tensor_dtype(handle: u32) -> Result<u8, JsError> {
 #[wasm_bindgen]
 pub async fn tensor_bytes(handle: u32) -> Result<Vec<u8>, JsError> {
     let tensor = handles::get(handle)?;
-    Ok(tensor.to_bytes().await?)
+    Ok(handles::read(handle, tensor.to_bytes().await)?)
 }
 
 /// The only value.
 #[wasm_bindgen]
 pub async fn tensor_item(handle: u32) -> Result<f64, JsError> {
     let tensor = handles::get(handle)?;
-    Ok(tensor.item().await?)
+    Ok(handles::read(handle, tensor.item().await)?)
 }
 
 /// The only values of several tensors, read in one wait. They are evaluated at once.
 #[wasm_bindgen]
 pub async fn tensor_items(handles: Vec<u32>) -> Result<Vec<f64>, JsError> {
-    let tensors = handles.into_iter().map(handles::get).collect::<flambeau::Result<Vec<_>>>()?;
-    let tensors: Vec<&Tensor> = tensors.iter().collect();
-    let values = flambeau::read_later(&tensors)?.values().await?;
+    let tensors = handles.iter().map(|&handle| handles::get(handle)).collect::<flambeau::Result<Vec<_>>>()?;
+    let read = async { flambeau::read_later(&tensors.iter().collect::<Vec<_>>())?.values().await };
+    let values = read.await;
+    let values = handles.into_iter().fold(values, |values, handle| handles::read(handle, values))?;
     Ok(values.into_iter().map(|values| values.first().copied().unwrap_or(f64::NAN)).collect())
 }
 
@@ -101,7 +102,7 @@ pub async fn tensor_items(handles: Vec<u32>) -> Result<Vec<f64>, JsError> {
 #[wasm_bindgen]
 pub async fn tensor_text(handle: u32) -> Result<String, JsError> {
     let tensor = handles::get(handle)?;
-    Ok(tensor.to_text().await?)
+    Ok(handles::read(handle, tensor.to_text().await)?)
 }
 
 /// The plan that would compute it.

@@ -247,7 +247,12 @@ test("memory stays flat over ten thousand steps", async ({ gpu, note, thorough }
     seen.push(now());
   }
   note(`after ${2 * quarter} and ${4 * quarter} steps: ${JSON.stringify(seen)}`);
-  equal(seen[1], seen[0]);
+  const [middle, end] = seen;
+  assert(middle !== undefined && end !== undefined, "two halves");
+  // The module's allocator may still take a page or two in the first thousands of steps.
+  const pages = (end.wasm - middle.wasm) / 65_536;
+  assert(pages <= (quarter < 2500 ? 2 : 0), `the module's memory grew by ${pages} pages`);
+  equal({ ...end, wasm: 0 }, { ...middle, wasm: 0 });
 });
 
 test("idx and csv", async ({ file }) => {
