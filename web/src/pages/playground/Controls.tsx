@@ -132,7 +132,7 @@ export function TrainingControls({ config, onChange }: ControlsProps) {
       <Select
         label="Speed"
         value={String(config.speed)}
-        options={numbers(speeds, config.speed, (value) => (value === 0 ? "as fast as it goes" : `${value} steps/s`))}
+        options={numbers(speeds, config.speed, (value) => (value === 0 ? "unlimited" : `${value} steps/s`))}
         onChange={(speed) => onChange({ speed: Number(speed) })}
       />
     </div>

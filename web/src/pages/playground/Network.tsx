@@ -1,6 +1,6 @@
 /** The network: what every neuron makes of the plane, the weights between them, and how many there are. */
 
-import { useEffect, useMemo, useRef, type PointerEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type PointerEvent } from "react";
 import { useTheme } from "../../app/theme.js";
 import { Button, colourOf } from "../../ui/index.js";
 import { MOST_LAYERS, MOST_NEURONS, type Config, type Feature } from "./config.js";
@@ -19,28 +19,34 @@ interface NetworkProps {
 
 const TILE = 34;
 const GAP = 8;
-const COLUMN = 96;
+/** The width of a column: as much as the page has, within bounds. */
+const COLUMN = { least: 84, most: 150 };
 const NAMES: Record<Feature, string> = { x: "x", y: "y", x2: "x²", y2: "y²", xy: "xy", sinx: "sin x", siny: "sin y" };
 
 /** Where things are drawn. */
 class Layout {
+  readonly column: number;
   readonly width: number;
   readonly height: number;
 
-  constructor(readonly sizes: readonly number[]) {
-    this.width = sizes.length * COLUMN;
+  constructor(
+    readonly sizes: readonly number[],
+    room: number,
+  ) {
+    this.column = Math.floor(Math.min(COLUMN.most, Math.max(COLUMN.least, room / sizes.length)));
+    this.width = sizes.length * this.column;
     this.height = Math.max(...sizes) * (TILE + GAP) + GAP;
   }
 
   /** The left upper corner of a neuron's tile. */
   corner(column: number, index: number): [number, number] {
     const own = (this.sizes[column] ?? 1) * (TILE + GAP);
-    return [column * COLUMN + (COLUMN - TILE) / 2, (this.height - own) / 2 + GAP / 2 + index * (TILE + GAP)];
+    return [column * this.column + (this.column - TILE) / 2, (this.height - own) / 2 + GAP / 2 + index * (TILE + GAP)];
   }
 
   /** The hidden neuron at a place. */
   at(x: number, y: number): Neuron | undefined {
-    const column = Math.floor(x / COLUMN);
+    const column = Math.floor(x / this.column);
     for (let index = 0; index < (this.sizes[column] ?? 0); index += 1) {
       const [left, top] = this.corner(column, index);
       const inside = x >= left && x <= left + TILE && y >= top && y <= top + TILE;
@@ -103,9 +109,19 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const { features, layers } = config;
-  const layout = useMemo(() => new Layout([features.length, ...layers, classes]), [features, layers, classes]);
+  const frame = useRef<HTMLDivElement>(null);
+  const [room, setRoom] = useState(600);
+  const layout = useMemo(() => new Layout([features.length, ...layers, classes], room), [features, layers, classes, room]);
   const inputs = useMemo(() => inputsOf(gridPoints(SIDE), features), [features]);
   const fits = snapshot !== undefined && snapshot.weights.every((table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0));
+
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const watch = new ResizeObserver(() => setRoom(element.clientWidth));
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
 
   useEffect(() => {
     const context = canvas.current === null ? null : fitted(canvas.current, layout.width, layout.height);
@@ -132,8 +148,8 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
         </Button>
         <span className="panel-note">Warm is positive, cold is negative. Point at a neuron to see it large.</span>
       </div>
-      <div className="network-frame" tabIndex={0} role="region" aria-label="The network">
-        <div className="network-heads" style={{ gridTemplateColumns: `repeat(${layout.sizes.length}, ${COLUMN}px)` }}>
+      <div className="network-frame" ref={frame} tabIndex={0} role="region" aria-label="The network">
+        <div className="network-heads" style={{ gridTemplateColumns: `repeat(${layout.sizes.length}, ${layout.column}px)` }}>
           <span>{features.map((feature) => NAMES[feature]).join(", ")}</span>
           {layers.map((size, layer) => (
             <span key={layer} className="stepper">

@@ -37,6 +37,7 @@ export default function PlaygroundPage() {
   const [config, change] = useSettings(schema);
   const theme = useTheme();
   const device = useOwnDevice();
+  const { about } = useDevice().offer;
   const points = useSet(config);
   const { snapshot, curves, running, device: opened, error, run, pause, step, reset } = usePlayground(config, device);
   const [neuron, setNeuron] = useState<Neuron>();
@@ -113,6 +114,9 @@ export default function PlaygroundPage() {
           <Panel title="Set">
             <SetControls config={config} onChange={change} />
           </Panel>
+          <Panel title="Features" note="what the network sees">
+            <FeatureControls config={config} onChange={change} />
+          </Panel>
         </div>
         <div className="playground-right">
           <Panel>
@@ -131,17 +135,12 @@ export default function PlaygroundPage() {
               />
             )}
           </Panel>
-          <Panel title="Network" note={opened === undefined ? undefined : `on ${opened.kind === "cpu" ? "the CPU, which is quicker for small networks" : opened.name}`}>
+          <Panel title="Network" note={opened === undefined ? undefined : opened.kind === "cpu" ? "on the CPU, which is quicker for networks this small" : `on ${about}`}>
             <Network config={config} classes={points.classes} snapshot={missing ? undefined : snapshot} onLayers={(layers) => change({ layers })} onLook={setNeuron} />
           </Panel>
-          <div className="playground-pair">
-            <Panel title="Loss">
-              <LineChart label="Loss over steps, on training and test points" series={series} range={[0, undefined]} height={190} />
-            </Panel>
-            <Panel title="Features">
-              <FeatureControls config={config} onChange={change} />
-            </Panel>
-          </div>
+          <Panel title="Loss">
+            <LineChart label="Loss over steps, on training and test points" series={series} range={[0, undefined]} height={190} />
+          </Panel>
           <Panel title="Training" note="Rate, batch, penalties and speed may change while it runs.">
             <TrainingControls config={config} onChange={change} />
           </Panel>

@@ -3,7 +3,7 @@
 import type { Config } from "./config.js";
 
 /** Cells along each side of the grids. */
-export const SIDE = 48;
+export const SIDE = 60;
 
 export type DeviceChoice = "best" | "gpu" | "cpu" | "software";
 

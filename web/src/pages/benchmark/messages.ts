@@ -1,0 +1,40 @@
+/** What the Benchmark page and its worker say to each other. */
+
+import type { Task } from "./tasks.js";
+
+export const contenderNames = ["cpu", "gpu", "tfjs", "jax"] as const;
+export type ContenderName = (typeof contenderNames)[number];
+
+export interface ToWorker {
+  tasks: readonly Task[];
+  contenders: readonly ContenderName[];
+  /** Which WebGPU device Flambeau opens: a real one, or a software adapter too. */
+  gpu: "gpu" | "software";
+}
+
+/** One contender on one task. */
+export interface Row {
+  task: Task;
+  contender: ContenderName;
+  /** Milliseconds of a run: the median over rounds, the best and the worst round. */
+  median: number;
+  best: number;
+  worst: number;
+  /** Milliseconds of the very first run: preparing shaders included. */
+  first: number;
+  rounds: number;
+  runsPerRound: number;
+  /** Elements compared with the CPU's, the largest difference, and the largest value there. */
+  compared: number;
+  maxError: number;
+  scale: number;
+  correct: boolean;
+  /** What went wrong, instead of figures. */
+  problem?: string;
+}
+
+export type FromWorker =
+  | { type: "progress"; done: number; total: number; label: string }
+  | { type: "row"; row: Row }
+  | { type: "ended" }
+  | { type: "error"; message: string };
