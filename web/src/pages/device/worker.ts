@@ -6,6 +6,8 @@ import { byOp, judge, uncovered } from "./suite/check.js";
 
 /** Memory and statistics are told this often, in milliseconds. */
 const TELL_EVERY = 250;
+/** While testing, messages are let in this often. */
+const BREATHE_EVERY = 50;
 
 const world = self as unknown as {
   postMessage(message: FromWorker): void;
@@ -59,7 +61,12 @@ async function test(): Promise<void> {
   const truth = await init({ device: "cpu" });
   const ops = byOp();
   let done = 0;
+  let breath = start;
   for (const [op, its] of ops) {
+    if (performance.now() - breath > BREATHE_EVERY) {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      breath = performance.now();
+    }
     if (stopped) break;
     const report = await judge(op, its, tested, truth);
     done += 1;

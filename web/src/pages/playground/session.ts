@@ -23,6 +23,8 @@ interface Placed {
 export class Session {
   /** Steps taken. */
   steps = 0;
+  /** Does it run on a GPU, which must not be flooded? */
+  readonly onGpu: boolean;
   readonly #linears: nn.Layer[];
   readonly #optimizer: optim.Optimizer;
   readonly #grid: Tensor;
@@ -38,6 +40,7 @@ export class Session {
     readonly device: Device,
   ) {
     this.#config = config;
+    this.onGpu = device.info.type === "gpu";
     const split = makeSet(config);
     this.#random = uniform(config.seed + 1);
     manualSeed(config.seed);

@@ -131,7 +131,7 @@ async function loop(): Promise<void> {
         if (limit > 0 && done + taken >= ((performance.now() - from) / 1000) * limit + 1) break;
         now.step();
         taken += 1;
-        if (now.device.info.type === "gpu") {
+        if (now.onGpu) {
           await now.device.throttle();
           break;
         }

@@ -1,6 +1,7 @@
 /** TensorFlow.js with its WebGPU backend. Its pictures are (N, H, W, C): data are turned before and after, untimed. */
 
 import * as tf from "@tensorflow/tfjs-core";
+import "@tensorflow/tfjs-core/dist/register_all_gradients.js";
 import "@tensorflow/tfjs-backend-webgpu";
 import type { Contender, Prepared } from "../measure.js";
 import { at, CLASSES, permuted, RATE, type Named, type Work } from "../tasks.js";
