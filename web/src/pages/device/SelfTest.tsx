@@ -91,7 +91,7 @@ export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
   const shown = useMemo(() => (onlyFailed ? reports.filter(({ failures }) => failures.length > 0) : reports), [reports, onlyFailed]);
   const summary = useMemo(() => families(reports), [reports]);
   return (
-    <Panel title="Self-test">
+    <Panel title="Self-test" className="results">
       <p>
         {cpu
           ? "Runs every op and its derivative on the CPU. With a GPU, each number is compared with the CPU's; here there is nothing to compare with."

@@ -33,7 +33,7 @@ function About({ opened, offered }: { opened: NonNullable<DeviceWorker["opened"]
   ];
   if (adapter !== undefined) rows.splice(4, 0, ...adapterRows(adapter));
   return (
-    <Panel title="Adapter">
+    <Panel title="Adapter" className="facts">
       <Table caption="The adapter" columns={pair} rows={rows} keyOf={([name]) => name} />
     </Panel>
   );

@@ -15,7 +15,7 @@ import { Plane, type Neuron } from "./Plane.js";
 import { usePlayground } from "./usePlayground.js";
 import "./playground.css";
 
-/** The page's device: unless one is asked for, the CPU, which is faster for networks this small. */
+/** The page's device: unless one is asked for, the CPU: a step of so small a network costs a GPU more to start than to do. */
 function useOwnDevice(): DeviceChoice | undefined {
   const { wanted, offer, used } = useDevice();
   if (wanted === "best" || wanted === "cpu") return "cpu";
@@ -135,7 +135,7 @@ export default function PlaygroundPage() {
               />
             )}
           </Panel>
-          <Panel title="Network" note={opened === undefined ? undefined : opened.kind === "cpu" ? "on the CPU, which is quicker for networks this small" : `on ${about}`}>
+          <Panel title="Network" note={opened === undefined ? undefined : opened.kind === "cpu" ? "on the CPU: so small a network gives a GPU little to do" : `on ${about}`}>
             <Network config={config} classes={points.classes} snapshot={missing ? undefined : snapshot} onLayers={(layers) => change({ layers })} onLook={setNeuron} />
           </Panel>
           <Panel title="Loss">
