@@ -35,11 +35,14 @@ export const tests = [
   {
     name: "the peers load from this host and run beside ours",
     async run(context) {
-      const { open, press, page, picture } = context;
+      const { open, press, page, picture, address } = context;
+      const elsewhere = [];
+      page.on("request", (request) => /^https?:/.test(request.url()) && !request.url().startsWith(address) && elsewhere.push(request.url()));
       await open("benchmark?tasks=matmul-mlp&size=128&contenders=cpu-gpu-tfjs-jax&device=software");
       await press("Run");
       await finished(context);
       const rows = await table(page);
+      assert(elsewhere.length === 0, `other hosts were asked: ${elsewhere.join(", ")}`);
       assert(rows.length === 8, `eight rows were expected: ${JSON.stringify(rows)}`);
       assert(rows.every((row) => ["correct", "the reference"].includes(row[9])), rows.map((row) => row.join(" | ")).join("\n"));
       const parameters = 128 * 784 + 128 + 10 * 128 + 10;

@@ -82,7 +82,6 @@ export const tests = [
       await reaches(context, 2000);
       const last = await figure(page, "Train loss");
       assert(last < 0.35 * first, `the loss went from ${first} to ${last}`);
-      await page.setViewport({ width: 1100, height: 760 });
       await picture("playground");
     },
   },
