@@ -64,7 +64,7 @@ export const defaults: Config = {
   layers: [8, 8],
   activation: "tanh",
   optimizer: "adam",
-  lr: 0.01,
+  lr: 0.03,
   l1: 0,
   l2: 0,
   seed: 1,
