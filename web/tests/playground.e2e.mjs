@@ -105,6 +105,35 @@ export const tests = [
     },
   },
   {
+    name: "weights go out and in again; a damaged file and one of another network are refused in words",
+    async run(context) {
+      const { open, press, page, sees, until } = context;
+      await open("playground?set=blobs&layers=5&seed=4&device=cpu");
+      await ready(context);
+      await press("Start");
+      await reaches(context, 200);
+      await press("Pause");
+      await new Promise((done) => setTimeout(done, 400));
+      const trained = await figure(page, "Train loss");
+      const { name, bytes } = await page.download(() => press("Export weights"));
+      assert(name.endsWith(".safetensors") && bytes.includes('"2.bias"'), `${name} has no 2.bias`);
+      await press("Reset");
+      await until(() => document.querySelector(".figures dd")?.textContent === "0", undefined, "step 0 after a reset");
+      const file = (buffer) => ({ name: "weights.safetensors", mimeType: "application/octet-stream", buffer });
+      await page.setFiles("Import weights", file(bytes));
+      await until((loss) => {
+        const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
+        return Number(term?.nextElementSibling?.textContent) === loss;
+      }, trained, `the loss of the weights, ${trained}`);
+      await page.setFiles("Import weights", file(bytes.subarray(0, 100)));
+      await sees("The file was not taken");
+      await press("One neuron more in hidden layer 1");
+      await ready(context);
+      await page.setFiles("Import weights", file(bytes));
+      await sees("0.weight: this network has [6, 2] there, the file has [5, 2]");
+    },
+  },
+  {
     name: "points of one's own by mouse and keys, and the link keeps them",
     async run(context) {
       const { open, press, page, until, fill } = context;

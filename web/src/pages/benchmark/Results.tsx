@@ -7,7 +7,11 @@ import { NAMES, rateOf } from "./report.js";
 import { describe, workOf, type Task } from "./tasks.js";
 
 const time = (milliseconds: number) =>
-  milliseconds < 1 ? `${(1000 * milliseconds).toFixed(0)} µs` : milliseconds < 1000 ? `${milliseconds.toPrecision(3)} ms` : write.seconds(milliseconds / 1000);
+  milliseconds < 1
+    ? `${(1000 * milliseconds).toFixed(0)} µs`
+    : milliseconds < 1000
+      ? `${milliseconds.toPrecision(3)} ms`
+      : write.seconds(milliseconds / 1000);
 const rate = (value: number, unit: string) => `${value >= 1000 ? write.count(value) : value.toPrecision(3)} ${unit}`;
 const taskKey = ({ kind, size }: Task) => `${kind} ${size}`;
 
@@ -35,12 +39,18 @@ const columns = (cpu: ReadonlyMap<string, number>): readonly Column<Row>[] => [
   { name: "First run", end: true, cell: (row) => figure(row, () => time(row.first)) },
   { name: "Runs", end: true, cell: (row) => figure(row, () => `${row.rounds} × ${row.runsPerRound}`) },
   { name: "Compared", end: true, cell: (row) => figure(row, () => write.count(row.compared)) },
-  { name: "Max error", end: true, cell: (row) => figure(row, () => (row.contender === "cpu" ? "–" : row.maxError === 0 ? "0" : row.maxError.toExponential(1))) },
+  {
+    name: "Max error",
+    end: true,
+    cell: (row) => figure(row, () => (row.contender === "cpu" ? "–" : row.maxError === 0 ? "0" : row.maxError.toExponential(1))),
+  },
   { name: "Result", cell: (row) => <Check row={row} /> },
 ];
 
 function TaskBars({ task, rows }: { task: Task; rows: readonly Row[] }) {
-  const bars = rows.filter(({ problem }) => problem === undefined).map((row) => ({ name: NAMES[row.contender], value: rateOf(row) }));
+  const bars = rows
+    .filter(({ problem }) => problem === undefined)
+    .map((row) => ({ name: NAMES[row.contender], value: rateOf(row) }));
   if (bars.length === 0) return null;
   const { unit } = workOf(task);
   return (
@@ -70,7 +80,12 @@ function Sweep({ rows }: { rows: readonly Row[] }) {
 
 export function Results({ rows }: { rows: readonly Row[] }) {
   const cpu = useMemo(
-    () => new Map(rows.filter(({ contender, problem }) => contender === "cpu" && problem === undefined).map(({ task, median }) => [taskKey(task), median])),
+    () =>
+      new Map(
+        rows
+          .filter(({ contender, problem }) => contender === "cpu" && problem === undefined)
+          .map(({ task, median }) => [taskKey(task), median]),
+      ),
     [rows],
   );
   const tasks = useMemo(() => [...new Map(rows.map(({ task }) => [taskKey(task), task])).values()], [rows]);
@@ -78,7 +93,12 @@ export function Results({ rows }: { rows: readonly Row[] }) {
   return (
     <>
       <Panel title="Results">
-        <Table caption="Results, one line each" columns={columns(cpu)} rows={rows} keyOf={({ task, contender }) => `${taskKey(task)} ${contender}`} />
+        <Table
+          caption="Results, one line each"
+          columns={columns(cpu)}
+          rows={rows}
+          keyOf={({ task, contender }) => `${taskKey(task)} ${contender}`}
+        />
       </Panel>
       <Panel title="Speed" note="longer is faster">
         <div className="all-bars">

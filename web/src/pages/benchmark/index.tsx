@@ -29,14 +29,18 @@ export default function BenchmarkPage() {
   const toggled = <T extends string>(all: readonly T[], chosen: readonly T[], one: T, on: boolean) =>
     all.filter((each) => (each === one ? on : chosen.includes(each)));
   const run = () => start({ tasks: tasksOf(settings), contenders, gpu: wanted === "software" ? "software" : "gpu" });
-  const circumstances = () => ({ device: gpu ? offer.about : "CPU", date: new Date().toISOString(), browser: navigator.userAgent });
+  const circumstances = () => ({
+    device: gpu ? offer.about : "CPU",
+    date: new Date().toISOString(),
+    browser: navigator.userAgent,
+  });
   const sized = settings.tasks.includes("matmul") || settings.tasks.includes("elementwise");
 
   return (
     <>
       <PageHead title="Benchmark">
-        The median time of one run, after a warm-up, in rounds that end with a wait for the device; the data lie there already. Every number of
-        every result is compared with the CPU’s.
+        The median time of one run, after a warm-up, in rounds that end with a wait for the device; the data lie there already.
+        Every number of every result is compared with the CPU’s.
       </PageHead>
       {error !== undefined && (
         <Notice kind="error" title="The benchmark failed">
@@ -46,7 +50,9 @@ export default function BenchmarkPage() {
       {offer.state !== "looking" && !gpu && (
         <Notice kind="note" title="Only the CPU can be measured">
           <p>
-            {offer.state === "software" ? `WebGPU offers only a software adapter (${offer.about}). Choose “Software GPU” above to measure it.` : offer.about}
+            {offer.state === "software"
+              ? `WebGPU offers only a software adapter (${offer.about}). Choose “Software GPU” above to measure it.`
+              : offer.about}
           </p>
         </Notice>
       )}
@@ -55,7 +61,13 @@ export default function BenchmarkPage() {
           <fieldset>
             <legend>Tasks</legend>
             {kinds.map((kind) => (
-              <Check key={kind} label={KINDS[kind]} value={settings.tasks.includes(kind)} disabled={running} onChange={(on) => change({ tasks: toggled(kinds, settings.tasks, kind, on) })} />
+              <Check
+                key={kind}
+                label={KINDS[kind]}
+                value={settings.tasks.includes(kind)}
+                disabled={running}
+                onChange={(on) => change({ tasks: toggled(kinds, settings.tasks, kind, on) })}
+              />
             ))}
           </fieldset>
           <fieldset>
@@ -89,18 +101,30 @@ export default function BenchmarkPage() {
               disabled={running || !sized}
               onChange={(size) => change({ size })}
             />
-            <Check label="matrix product at every preset up to it" value={settings.sweep} disabled={running || !settings.tasks.includes("matmul")} onChange={(sweep) => change({ sweep })} />
+            <Check
+              label="matrix product at every preset up to it"
+              value={settings.sweep}
+              disabled={running || !settings.tasks.includes("matmul")}
+              onChange={(sweep) => change({ sweep })}
+            />
           </fieldset>
         </div>
         <div className="buttons">
           {running ? (
             <Button onClick={stop}>Stop</Button>
           ) : (
-            <Button kind="primary" disabled={settings.tasks.length === 0 || contenders.length === 0 || offer.state === "looking"} onClick={run}>
+            <Button
+              kind="primary"
+              disabled={settings.tasks.length === 0 || contenders.length === 0 || offer.state === "looking"}
+              onClick={run}
+            >
               Run
             </Button>
           )}
-          <Button disabled={rows.length === 0} onClick={() => saveFile("flambeau-benchmark.json", asJson(rows, circumstances()), "application/json")}>
+          <Button
+            disabled={rows.length === 0}
+            onClick={() => saveFile("flambeau-benchmark.json", asJson(rows, circumstances()), "application/json")}
+          >
             Export JSON
           </Button>
           <Button disabled={rows.length === 0} onClick={() => saveFile("flambeau-benchmark.csv", asCsv(rows), "text/csv")}>
@@ -110,7 +134,12 @@ export default function BenchmarkPage() {
             Clear
           </Button>
         </div>
-        {running && <Progress label={progress?.label ?? "Starting"} part={progress === undefined ? undefined : progress.done / progress.total} />}
+        {running && (
+          <Progress
+            label={progress?.label ?? "Starting"}
+            part={progress === undefined ? undefined : progress.done / progress.total}
+          />
+        )}
       </Panel>
       <Results rows={rows} />
     </>

@@ -39,18 +39,47 @@ export function asJson(rows: readonly Row[], circumstances: Circumstances): stri
 }
 
 const COLUMNS = [
-  "task", "size", "contender", "median ms", "best ms", "worst ms", "first ms", "rounds", "runs per round", "rate", "unit",
-  "elements compared", "max error", "correct", "problem",
+  "task",
+  "size",
+  "contender",
+  "median ms",
+  "best ms",
+  "worst ms",
+  "first ms",
+  "rounds",
+  "runs per round",
+  "rate",
+  "unit",
+  "elements compared",
+  "max error",
+  "correct",
+  "problem",
 ];
 
 /** A table, for spreadsheets. */
 export function asCsv(rows: readonly Row[]): string {
-  const quoted = (cell: string | number | boolean) => (typeof cell === "string" ? `"${cell.replaceAll('"', '""')}"` : String(cell));
+  const quoted = (cell: string | number | boolean) =>
+    typeof cell === "string" ? `"${cell.replaceAll('"', '""')}"` : String(cell);
   const lines = rows.map((row) =>
     [
-      row.task.kind, row.task.size, NAMES[row.contender], row.median, row.best, row.worst, row.first, row.rounds, row.runsPerRound,
-      rateOf(row), workOf(row.task).unit, row.compared, row.maxError, row.correct, row.problem ?? "",
-    ].map(quoted).join(","),
+      row.task.kind,
+      row.task.size,
+      NAMES[row.contender],
+      row.median,
+      row.best,
+      row.worst,
+      row.first,
+      row.rounds,
+      row.runsPerRound,
+      rateOf(row),
+      workOf(row.task).unit,
+      row.compared,
+      row.maxError,
+      row.correct,
+      row.problem ?? "",
+    ]
+      .map(quoted)
+      .join(","),
   );
   return [COLUMNS.map(quoted).join(","), ...lines].join("\n") + "\n";
 }

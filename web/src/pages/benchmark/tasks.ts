@@ -111,7 +111,10 @@ export function makeWork(task: Task): Work {
     case "convolution":
       return {
         task,
-        inputs: [fill("x", [CONV.batch, CONV.inputs, CONV.side, CONV.side], 1), fill("weight", [CONV.outputs, CONV.inputs, 3, 3], 0.1)],
+        inputs: [
+          fill("x", [CONV.batch, CONV.inputs, CONV.side, CONV.side], 1),
+          fill("weight", [CONV.outputs, CONV.inputs, 3, 3], 0.1),
+        ],
         parameters: [],
         labels: new Int32Array(),
       };

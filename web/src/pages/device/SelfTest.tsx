@@ -32,7 +32,9 @@ const columns: readonly Column<OpReport>[] = [
   { name: "Largest error of derivatives", end: true, cell: ({ gradientError, gradients }) => error(gradientError, gradients) },
   {
     name: "Result",
-    cell: ({ failures }) => <span className={failures.length === 0 ? "passed" : "failed"}>{failures.length === 0 ? "passed" : "failed"}</span>,
+    cell: ({ failures }) => (
+      <span className={failures.length === 0 ? "passed" : "failed"}>{failures.length === 0 ? "passed" : "failed"}</span>
+    ),
   },
 ];
 
@@ -88,7 +90,10 @@ function Outcome({ test }: { test: TestState }) {
 export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
   const [onlyFailed, setOnlyFailed] = useState(false);
   const { reports, running, done, total } = test;
-  const shown = useMemo(() => (onlyFailed ? reports.filter(({ failures }) => failures.length > 0) : reports), [reports, onlyFailed]);
+  const shown = useMemo(
+    () => (onlyFailed ? reports.filter(({ failures }) => failures.length > 0) : reports),
+    [reports, onlyFailed],
+  );
   const summary = useMemo(() => families(reports), [reports]);
   return (
     <Panel title="Self-test" className="results">
@@ -108,9 +113,16 @@ export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
           )}
           {reports.length > 0 && <Check label="only what failed" value={onlyFailed} onChange={setOnlyFailed} />}
         </div>
-        {running && <Progress label={total === 0 ? "Opening the CPU" : `${done} of ${total} ops`} part={total === 0 ? undefined : done / total} />}
+        {running && (
+          <Progress
+            label={total === 0 ? "Opening the CPU" : `${done} of ${total} ops`}
+            part={total === 0 ? undefined : done / total}
+          />
+        )}
         <Outcome test={test} />
-        {summary.length > 0 && <Table caption="Results by family" columns={familyColumns} rows={summary} keyOf={({ name }) => name} />}
+        {summary.length > 0 && (
+          <Table caption="Results by family" columns={familyColumns} rows={summary} keyOf={({ name }) => name} />
+        )}
         {reports.length > 0 && (
           <details>
             <summary>Op by op</summary>

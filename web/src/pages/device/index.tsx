@@ -25,7 +25,14 @@ function About({ opened, offered }: { opened: NonNullable<DeviceWorker["opened"]
   const { info, adapter, milliseconds } = opened;
   const rows: Row[] = [
     ["Computes on", info.type === "cpu" ? info.name : offered],
-    ["Kind", info.type === "cpu" ? "CPU, by WebAssembly" : info.software ? "a CPU that plays a GPU (software adapter)" : "GPU, by WebGPU"],
+    [
+      "Kind",
+      info.type === "cpu"
+        ? "CPU, by WebAssembly"
+        : info.software
+          ? "a CPU that plays a GPU (software adapter)"
+          : "GPU, by WebGPU",
+    ],
     ["Chosen because", info.reason],
     ["Driver", known([info.driver, info.description].filter((part) => part !== "").join(", "))],
     ["Opened in", `${milliseconds.toFixed(0)} ms`],
@@ -108,7 +115,12 @@ function Limits({ opened }: { opened: NonNullable<DeviceWorker["opened"]> }) {
         <p className="panel-note">The CPU has no limits but its memory.</p>
       ) : (
         <div className="limits">
-          <Table caption="Limits of the adapter and of the device" columns={limitColumns} rows={rows} keyOf={({ name }) => name} />
+          <Table
+            caption="Limits of the adapter and of the device"
+            columns={limitColumns}
+            rows={rows}
+            keyOf={({ name }) => name}
+          />
         </div>
       )}
     </Panel>
@@ -178,7 +190,13 @@ export default function DevicePage() {
           {opened !== undefined && <Features opened={opened} />}
         </div>
         <div className="device-column">
-          <SelfTest test={test} cpu={opened?.info.type === "cpu"} ready={opened !== undefined} onStart={startTest} onStop={stopTest} />
+          <SelfTest
+            test={test}
+            cpu={opened?.info.type === "cpu"}
+            ready={opened !== undefined}
+            onStart={startTest}
+            onStop={stopTest}
+          />
           {opened !== undefined && <Limits opened={opened} />}
         </div>
       </div>

@@ -70,27 +70,69 @@ export function SetControls({ config, onChange }: ControlsProps) {
       <Segments label="Set" value={config.set} options={named(sets, SETS)} onChange={(set) => onChange({ set })} />
       <div className="fields">
         {several && (
-          <Slider label="Classes" value={config.classes} min={2} max={MOST_CLASSES} onChange={(classes) => onChange({ classes })} />
+          <Slider
+            label="Classes"
+            value={config.classes}
+            min={2}
+            max={MOST_CLASSES}
+            onChange={(classes) => onChange({ classes })}
+          />
         )}
         {!own && (
           <>
-            <Slider label="Points" value={config.points} min={50} max={1000} step={50} onChange={(points) => onChange({ points })} />
-            <Slider label="Noise" value={config.noise} min={0} max={60} step={5} write={(value) => `${value} %`} onChange={(noise) => onChange({ noise })} />
+            <Slider
+              label="Points"
+              value={config.points}
+              min={50}
+              max={1000}
+              step={50}
+              onChange={(points) => onChange({ points })}
+            />
+            <Slider
+              label="Noise"
+              value={config.noise}
+              min={0}
+              max={60}
+              step={5}
+              write={(value) => `${value} %`}
+              onChange={(noise) => onChange({ noise })}
+            />
           </>
         )}
-        <Slider label="Train share" value={config.share} min={10} max={90} step={10} write={(value) => `${value} %`} onChange={(share) => onChange({ share })} />
+        <Slider
+          label="Train share"
+          value={config.share}
+          min={10}
+          max={90}
+          step={10}
+          write={(value) => `${value} %`}
+          onChange={(share) => onChange({ share })}
+        />
       </div>
     </div>
   );
 }
 
 /** Which class a click adds, and taking points back. */
-export function OwnControls({ config, label, onLabel, onChange }: ControlsProps & { label: number; onLabel: (label: number) => void }) {
+export function OwnControls({
+  config,
+  label,
+  onLabel,
+  onChange,
+}: ControlsProps & { label: number; onLabel: (label: number) => void }) {
   const { own } = config;
-  const choices = Array.from({ length: Math.min(MOST_CLASSES, classesOf(config) + 1) }, (_, index) => [String(index), `Class ${index + 1}`] as const);
+  const choices = Array.from(
+    { length: Math.min(MOST_CLASSES, classesOf(config) + 1) },
+    (_, index) => [String(index), `Class ${index + 1}`] as const,
+  );
   return (
     <div className="buttons">
-      <Segments label="Class of the next point" value={String(label)} options={choices} onChange={(value) => onLabel(Number(value))} />
+      <Segments
+        label="Class of the next point"
+        value={String(label)}
+        options={choices}
+        onChange={(value) => onLabel(Number(value))}
+      />
       <Button small disabled={own.length === 0} onClick={() => onChange({ own: own.slice(0, -1) })}>
         Undo
       </Button>
@@ -110,7 +152,13 @@ export function FeatureControls({ config, onChange }: ControlsProps) {
       {features.map((feature) => {
         const on = config.features.includes(feature);
         return (
-          <Check key={feature} label={FEATURES[feature]} value={on} disabled={on && config.features.length === 1} onChange={(value) => toggle(feature, value)} />
+          <Check
+            key={feature}
+            label={FEATURES[feature]}
+            value={on}
+            disabled={on && config.features.length === 1}
+            onChange={(value) => toggle(feature, value)}
+          />
         );
       })}
     </div>
@@ -122,12 +170,42 @@ export function TrainingControls({ config, onChange }: ControlsProps) {
   const rate = (value: number) => (value === 0 ? "none" : String(value));
   return (
     <div className="fields">
-      <Select label="Activation" value={config.activation} options={named(activations, ACTIVATIONS)} onChange={(activation) => onChange({ activation })} />
-      <Select label="Optimizer" value={config.optimizer} options={named(optimizers, OPTIMIZERS)} onChange={(optimizer) => onChange({ optimizer })} />
-      <Select label="Learning rate" value={String(config.lr)} options={numbers(rates, config.lr)} onChange={(lr) => onChange({ lr: Number(lr) })} />
-      <Select label="Batch size" value={String(config.batch)} options={numbers(batches, config.batch)} onChange={(batch) => onChange({ batch: Number(batch) })} />
-      <Select label="L1 penalty" value={String(config.l1)} options={numbers(penalties, config.l1, rate)} onChange={(l1) => onChange({ l1: Number(l1) })} />
-      <Select label="L2 penalty" value={String(config.l2)} options={numbers(penalties, config.l2, rate)} onChange={(l2) => onChange({ l2: Number(l2) })} />
+      <Select
+        label="Activation"
+        value={config.activation}
+        options={named(activations, ACTIVATIONS)}
+        onChange={(activation) => onChange({ activation })}
+      />
+      <Select
+        label="Optimizer"
+        value={config.optimizer}
+        options={named(optimizers, OPTIMIZERS)}
+        onChange={(optimizer) => onChange({ optimizer })}
+      />
+      <Select
+        label="Learning rate"
+        value={String(config.lr)}
+        options={numbers(rates, config.lr)}
+        onChange={(lr) => onChange({ lr: Number(lr) })}
+      />
+      <Select
+        label="Batch size"
+        value={String(config.batch)}
+        options={numbers(batches, config.batch)}
+        onChange={(batch) => onChange({ batch: Number(batch) })}
+      />
+      <Select
+        label="L1 penalty"
+        value={String(config.l1)}
+        options={numbers(penalties, config.l1, rate)}
+        onChange={(l1) => onChange({ l1: Number(l1) })}
+      />
+      <Select
+        label="L2 penalty"
+        value={String(config.l2)}
+        options={numbers(penalties, config.l2, rate)}
+        onChange={(l2) => onChange({ l2: Number(l2) })}
+      />
       <NumberField label="Seed" value={config.seed} min={0} max={2 ** 31 - 1} whole onChange={(seed) => onChange({ seed })} />
       <Select
         label="Speed"
@@ -143,7 +221,8 @@ export function TrainingControls({ config, onChange }: ControlsProps) {
 export function Presets({ config, onChange }: ControlsProps) {
   const { own } = config;
   const wanted = (preset: Partial<Config>): Config => ({ ...defaults, own, seed: config.seed, ...preset });
-  const current = Object.keys(presets).find((name) => JSON.stringify(wanted(presets[name] ?? {})) === JSON.stringify(config)) ?? "";
+  const current =
+    Object.keys(presets).find((name) => JSON.stringify(wanted(presets[name] ?? {})) === JSON.stringify(config)) ?? "";
   const options = [["", "Choose …"] as const, ...Object.keys(presets).map((name) => [name, name] as const)];
   return (
     <Select

@@ -75,12 +75,7 @@ function drawLinks(context: CanvasRenderingContext2D, layout: Layout, weights: r
   }
 }
 
-function drawTiles(
-  context: CanvasRenderingContext2D,
-  layout: Layout,
-  tables: readonly Float32Array[],
-  theme: Theme,
-): void {
+function drawTiles(context: CanvasRenderingContext2D, layout: Layout, tables: readonly Float32Array[], theme: Theme): void {
   for (const [column, table] of tables.entries()) {
     for (let index = 0; index < (layout.sizes[column] ?? 0); index += 1) {
       const [x, y] = layout.corner(column, index);
@@ -113,7 +108,9 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
   const [room, setRoom] = useState(600);
   const layout = useMemo(() => new Layout([features.length, ...layers, classes], room), [features, layers, classes, room]);
   const inputs = useMemo(() => inputsOf(gridPoints(SIDE), features), [features]);
-  const fits = snapshot !== undefined && snapshot.weights.every((table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0));
+  const fits =
+    snapshot !== undefined &&
+    snapshot.weights.every((table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0));
 
   useEffect(() => {
     const element = frame.current;
@@ -153,13 +150,23 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
           <span>{features.map((feature) => NAMES[feature]).join(", ")}</span>
           {layers.map((size, layer) => (
             <span key={layer} className="stepper">
-              <button type="button" aria-label={`One neuron fewer in hidden layer ${layer + 1}`} disabled={size <= 1} onClick={() => resized(layer, size - 1)}>
+              <button
+                type="button"
+                aria-label={`One neuron fewer in hidden layer ${layer + 1}`}
+                disabled={size <= 1}
+                onClick={() => resized(layer, size - 1)}
+              >
                 −
               </button>
               <span className="number" aria-label={`${size} neurons in hidden layer ${layer + 1}`} role="img">
                 {size}
               </span>
-              <button type="button" aria-label={`One neuron more in hidden layer ${layer + 1}`} disabled={size >= MOST_NEURONS} onClick={() => resized(layer, size + 1)}>
+              <button
+                type="button"
+                aria-label={`One neuron more in hidden layer ${layer + 1}`}
+                disabled={size >= MOST_NEURONS}
+                onClick={() => resized(layer, size + 1)}
+              >
                 +
               </button>
             </span>

@@ -103,7 +103,12 @@ export function Plane({ points, snapshot, neuron, showTest, onAdd }: PlaneProps)
         };
   return (
     <div className="plane">
-      <canvas ref={canvas} className={onAdd === undefined ? undefined : "clickable"} style={{ width: size, height: size }} {...editable} />
+      <canvas
+        ref={canvas}
+        className={onAdd === undefined ? undefined : "clickable"}
+        style={{ width: size, height: size }}
+        {...editable}
+      />
     </div>
   );
 }

@@ -78,7 +78,7 @@ export const presets: Readonly<Record<string, Partial<Config>>> = {
   "Three spirals": { classes: 3, points: 600, layers: [12, 12] },
   "Circles by x² and y²": { set: "circles", features: ["x2", "y2"], layers: [], noise: 10 },
   "XOR with four neurons": { set: "xor", layers: [4], activation: "tanh" },
-  "Overfitting": { set: "moons", noise: 40, points: 100, share: 30, layers: [12, 12, 12], activation: "relu" },
+  Overfitting: { set: "moons", noise: 40, points: 100, share: 30, layers: [12, 12, 12], activation: "relu" },
   "The same, with L2": {
     set: "moons",
     noise: 40,

@@ -4,7 +4,19 @@ import { useCallback, useMemo, useState } from "react";
 import { shareLink, useSettings } from "../../app/route.js";
 import { useDevice } from "../../app/device.js";
 import { useTheme } from "../../app/theme.js";
-import { Button, Check, Figures, LineChart, Notice, PageHead, Panel, Progress, write, type Series } from "../../ui/index.js";
+import {
+  Button,
+  Check,
+  Figures,
+  FileDrop,
+  LineChart,
+  Notice,
+  PageHead,
+  Panel,
+  Progress,
+  write,
+  type Series,
+} from "../../ui/index.js";
 import { schema, type Config, type Point } from "./config.js";
 import { FeatureControls, OwnControls, Presets, SetControls, TrainingControls } from "./Controls.js";
 import { makeSet } from "./datasets.js";
@@ -39,7 +51,20 @@ export default function PlaygroundPage() {
   const device = useOwnDevice();
   const { about } = useDevice().offer;
   const points = useSet(config);
-  const { snapshot, curves, running, device: opened, error, run, pause, step, reset } = usePlayground(config, device);
+  const {
+    snapshot,
+    curves,
+    running,
+    device: opened,
+    error,
+    refused,
+    exportWeights,
+    importWeights,
+    run,
+    pause,
+    step,
+    reset,
+  } = usePlayground(config, device);
   const [neuron, setNeuron] = useState<Neuron>();
   const [label, setLabel] = useState(0);
   const [showTest, setShowTest] = useState(true);
@@ -97,9 +122,18 @@ export default function PlaygroundPage() {
       </div>
       <div className="playground">
         <div className="playground-left">
-          <Panel title="Plane" note={neuron === undefined ? undefined : `neuron ${neuron.index + 1} of hidden layer ${neuron.layer + 1}`}>
+          <Panel
+            title="Plane"
+            note={neuron === undefined ? undefined : `neuron ${neuron.index + 1} of hidden layer ${neuron.layer + 1}`}
+          >
             {own && <OwnControls config={config} label={label} onLabel={setLabel} onChange={change} />}
-            <Plane points={points} snapshot={missing ? undefined : snapshot} neuron={neuron} showTest={showTest} onAdd={own ? add : undefined} />
+            <Plane
+              points={points}
+              snapshot={missing ? undefined : snapshot}
+              neuron={neuron}
+              showTest={showTest}
+              onAdd={own ? add : undefined}
+            />
             {missing && <p className="panel-note">Click into the plane to add points, of two classes at least.</p>}
             <div className="legend">
               {Array.from({ length: points.classes }, (_, index) => (
@@ -116,6 +150,25 @@ export default function PlaygroundPage() {
           </Panel>
           <Panel title="Features" note="what the network sees">
             <FeatureControls config={config} onChange={change} />
+          </Panel>
+          <Panel title="Weights" note="safetensors, as PyTorch’s Sequential names them">
+            <div className="stack">
+              {refused !== undefined && (
+                <Notice kind="error" title="The file was not taken">
+                  <p>{refused}</p>
+                </Notice>
+              )}
+              <FileDrop
+                label="Import weights"
+                accept=".safetensors"
+                onFiles={([file]) => file !== undefined && importWeights(file)}
+              />
+              <div>
+                <Button small disabled={snapshot === undefined || missing} onClick={exportWeights}>
+                  Export weights
+                </Button>
+              </div>
+            </div>
           </Panel>
         </div>
         <div className="playground-right">
@@ -135,8 +188,23 @@ export default function PlaygroundPage() {
               />
             )}
           </Panel>
-          <Panel title="Network" note={opened === undefined ? undefined : opened.kind === "cpu" ? "on the CPU: so small a network gives a GPU little to do" : `on ${about}`}>
-            <Network config={config} classes={points.classes} snapshot={missing ? undefined : snapshot} onLayers={(layers) => change({ layers })} onLook={setNeuron} />
+          <Panel
+            title="Network"
+            note={
+              opened === undefined
+                ? undefined
+                : opened.kind === "cpu"
+                  ? "on the CPU: so small a network gives a GPU little to do"
+                  : `on ${about}`
+            }
+          >
+            <Network
+              config={config}
+              classes={points.classes}
+              snapshot={missing ? undefined : snapshot}
+              onLayers={(layers) => change({ layers })}
+              onLook={setNeuron}
+            />
           </Panel>
           <Panel title="Loss">
             <LineChart label="Loss over steps, on training and test points" series={series} range={[0, undefined]} height={190} />

@@ -11,7 +11,9 @@ export type ToWorker =
   | { type: "configure"; config: Config; device: DeviceChoice; reset: boolean }
   | { type: "run" }
   | { type: "pause" }
-  | { type: "step" };
+  | { type: "step" }
+  | { type: "export" }
+  | { type: "import"; bytes: Uint8Array };
 
 /** What the network is and does at a step. */
 export interface Snapshot {
@@ -35,4 +37,6 @@ export type FromWorker =
   | { type: "ready"; name: string; kind: "cpu" | "gpu"; reason: string }
   | { type: "state"; running: boolean }
   | { type: "snapshot"; snapshot: Snapshot }
+  | { type: "weights"; bytes: Uint8Array }
+  | { type: "refused"; message: string }
   | { type: "error"; message: string };

@@ -52,17 +52,32 @@ export function paintPlane(target: ImageData, probabilities: Float32Array, theme
   }
 }
 
+/** So many shades lie on either side of zero. */
+const SHADES = 127;
+const palettes = new Map<Theme, Uint8ClampedArray>();
+
+/** The colours from −1 to 1, red, green and blue one after the other. */
+function shades(theme: Theme): Uint8ClampedArray {
+  const made = palettes.get(theme) ?? new Uint8ClampedArray(3 * (2 * SHADES + 1));
+  if (!palettes.has(theme)) {
+    for (let shade = 0; shade <= 2 * SHADES; shade += 1) made.set(colourOf(shade / SHADES - 1, "signed", theme), 3 * shade);
+    palettes.set(theme, made);
+  }
+  return made;
+}
+
 /** One column of a table of numbers (a neuron's outputs, a feature) as a picture, by its own largest value. */
 export function paintColumn(target: ImageData, table: Float32Array, column: number, theme: Theme): void {
   const width = table.length / (SIDE * SIDE);
+  const palette = shades(theme);
   let largest = 1e-6;
   for (let at = column; at < table.length; at += width) largest = Math.max(largest, Math.abs(table[at] ?? 0));
   for (let cell = 0; cell < SIDE * SIDE; cell += 1) {
-    const [red, green, blue] = colourOf((table[cell * width + column] ?? 0) / largest, "signed", theme);
+    const shade = 3 * Math.round(SHADES * (1 + (table[cell * width + column] ?? 0) / largest));
     const at = 4 * cell;
-    target.data[at] = red;
-    target.data[at + 1] = green;
-    target.data[at + 2] = blue;
+    target.data[at] = palette[shade] ?? 0;
+    target.data[at + 1] = palette[shade + 1] ?? 0;
+    target.data[at + 2] = palette[shade + 2] ?? 0;
     target.data[at + 3] = 255;
   }
 }

@@ -1,6 +1,6 @@
 /** A network that is being trained on a 2-D set: one step at a time, and what it looks like in between. */
 
-import { cat, evaluate, manualSeed, nn, noGrad, optim, scope, tensor, type Device, type Tensor } from "flambeau";
+import { cat, evaluate, io, manualSeed, nn, noGrad, optim, scope, tensor, type Device, type Tensor } from "flambeau";
 import type { Activation, Config, OptimizerName } from "./config.js";
 import { gridPoints, inputsOf, makeSet, shuffle, uniform, type Split } from "./datasets.js";
 import { SIDE, type Snapshot } from "./messages.js";
@@ -139,7 +139,13 @@ export class Session {
     for (const layer of this.#linears) {
       const weight = weightOf(layer).get();
       if (l1 > 0) total = total.add(weight.abs().sum().mul(l1));
-      if (l2 > 0) total = total.add(weight.square().sum().mul(l2 / 2));
+      if (l2 > 0)
+        total = total.add(
+          weight
+            .square()
+            .sum()
+            .mul(l2 / 2),
+        );
     }
     return total;
   }
@@ -175,6 +181,39 @@ export class Session {
       probabilities: probabilities ?? new Float32Array(),
       weights,
     };
+  }
+
+  /** The weights under the names that PyTorch's Sequential of layers and activations gives them. */
+  #named(): Map<string, nn.Parameter> {
+    const names = ["weight", "bias"];
+    return new Map(
+      this.#linears.flatMap((layer, index) =>
+        [...layer.parameters()].map((parameter, at) => [`${2 * index}.${names[at]}`, parameter] as const),
+      ),
+    );
+  }
+
+  /** The weights as a safetensors file. */
+  save(): Promise<Uint8Array> {
+    const { features, layers, activation } = this.#config;
+    const values = [...this.#named()].map(([name, parameter]) => [name, parameter.value()] as const);
+    return io.writeSafetensors(Object.fromEntries(values), {
+      features: features.join(" "),
+      layers: layers.join(" "),
+      activation,
+    });
+  }
+
+  /** Takes up weights; an error, and nothing changes, unless they fit. */
+  async load(bytes: Uint8Array): Promise<void> {
+    const found = await io.readSafetensors(bytes);
+    const named = this.#named();
+    const shape = (tensor: Tensor | undefined) => (tensor === undefined ? "nothing" : `[${tensor.shape.join(", ")}]`);
+    for (const name of new Set([...named.keys(), ...Object.keys(found)])) {
+      const [wanted, given] = [shape(named.get(name)?.value()), shape(found[name])];
+      if (wanted !== given) throw new Error(`${name}: this network has ${wanted} there, the file has ${given}`);
+    }
+    for (const [name, parameter] of named) parameter.set(found[name] as Tensor);
   }
 
   /** Loss and accuracy over a whole set, each as a list of one. */

@@ -1,6 +1,7 @@
 /** The page's end of the worker: sends it the settings, and hands on the newest picture once a frame. */
 
 import { useCallback, useEffect, useRef, useState } from "react";
+import { saveFile } from "../../ui/index.js";
 import { needsReset, type Config } from "./config.js";
 import type { DeviceChoice, FromWorker, Snapshot, ToWorker } from "./messages.js";
 
@@ -17,6 +18,10 @@ export interface Playground {
   running: boolean;
   device: { name: string; kind: "cpu" | "gpu"; reason: string } | undefined;
   error: string | undefined;
+  /** Why a file was not taken. */
+  refused: string | undefined;
+  exportWeights: () => void;
+  importWeights: (file: File) => void;
   run: () => void;
   pause: () => void;
   step: () => void;
@@ -44,6 +49,7 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
   const [running, setRunning] = useState(false);
   const [opened, setOpened] = useState<Playground["device"]>();
   const [error, setError] = useState<string>();
+  const [refused, setRefused] = useState<string>();
 
   const tell = useCallback((message: ToWorker) => worker.current?.postMessage(message), []);
 
@@ -81,6 +87,12 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
           setError(undefined);
           frame.current ||= requestAnimationFrame(show);
           break;
+        case "weights":
+          saveFile("playground.safetensors", data.bytes as Uint8Array<ArrayBuffer>);
+          break;
+        case "refused":
+          setRefused(data.message);
+          break;
         case "error":
           setError(data.message);
           break;
@@ -116,6 +128,15 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
     running,
     device: opened,
     error,
+    refused,
+    exportWeights: useCallback(() => tell({ type: "export" }), [tell]),
+    importWeights: useCallback(
+      (file: File) => {
+        setRefused(undefined);
+        void file.arrayBuffer().then((buffer) => tell({ type: "import", bytes: new Uint8Array(buffer) }));
+      },
+      [tell],
+    ),
     run: useCallback(() => tell({ type: "run" }), [tell]),
     pause: useCallback(() => tell({ type: "pause" }), [tell]),
     step: useCallback(() => tell({ type: "step" }), [tell]),

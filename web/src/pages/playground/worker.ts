@@ -93,7 +93,10 @@ function picture(): void {
       if (mine !== generation) return;
       const snapshot: Snapshot = { ...seen, generation, stepsPerSecond: running ? pace.perSecond : 0 };
       const arrays = [snapshot.probabilities, ...snapshot.layers, ...snapshot.weights];
-      tell({ type: "snapshot", snapshot }, arrays.map(({ buffer }) => buffer as ArrayBuffer));
+      tell(
+        { type: "snapshot", snapshot },
+        arrays.map(({ buffer }) => buffer as ArrayBuffer),
+      );
     })
     .catch((error: unknown) => {
       if (mine === generation) failed(error);
@@ -102,6 +105,20 @@ function picture(): void {
       picturing = false;
       if (outdated && !running) picture();
     });
+}
+
+async function takeUp(bytes: Uint8Array): Promise<void> {
+  try {
+    await session?.load(bytes);
+    picture();
+  } catch (error) {
+    tell({ type: "refused", message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+async function hand(): Promise<void> {
+  const bytes = await session?.save();
+  if (bytes !== undefined) tell({ type: "weights", bytes });
 }
 
 /** Counts steps, and their speed over about half a second. */
@@ -163,6 +180,12 @@ world.onmessage = ({ data }) => {
     case "pause":
       running = false;
       tell({ type: "state", running });
+      break;
+    case "export":
+      hand().catch(failed);
+      break;
+    case "import":
+      void takeUp(data.bytes);
       break;
     case "step":
       if (running || session === undefined) break;

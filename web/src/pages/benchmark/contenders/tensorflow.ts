@@ -91,7 +91,9 @@ function training(work: Work): Prepared {
     tf.add(tf.matMul(value as tf.Tensor2D, variables[weight] as tf.Tensor2D, false, true), variables[weight + 1] as tf.Tensor);
   const block = (value: tf.Tensor, weight: number) =>
     tf.maxPool(
-      tf.relu(tf.add(tf.conv2d(value as tf.Tensor4D, variables[weight] as tf.Tensor4D, 1, "valid"), variables[weight + 1] as tf.Tensor)) as tf.Tensor4D,
+      tf.relu(
+        tf.add(tf.conv2d(value as tf.Tensor4D, variables[weight] as tf.Tensor4D, 1, "valid"), variables[weight + 1] as tf.Tensor),
+      ) as tf.Tensor4D,
       2,
       2,
       "valid",
@@ -145,8 +147,7 @@ export async function open(): Promise<Contender> {
       }
       const inputs = work.inputs.map(plainTensor);
       const [a, b] = inputs as [tf.Tensor2D, tf.Tensor2D];
-      const compute = () =>
-        work.task.kind === "matmul" ? tf.matMul(a, b) : tf.mul(tf.relu(tf.add(tf.mul(a, b), a)), 0.5);
+      const compute = () => (work.task.kind === "matmul" ? tf.matMul(a, b) : tf.mul(tf.relu(tf.add(tf.mul(a, b), a)), 0.5));
       return Promise.resolve(plain(inputs, compute));
     },
   };

@@ -110,20 +110,14 @@ const indexing = new CaseMaker("Indexing and sorting")
   .smooth("gather", [MATRIX, PLACES], ([x, index]) => of(x).gather(1, of(index)))
   .smooth("takeAlongDim", [MATRIX, PLACES], ([x, index]) => of(x).takeAlongDim(of(index), 1))
   .smooth("indexSelect", [MATRIX, ROWS], ([x, index]) => of(x).indexSelect(0, of(index)))
-  .smooth("scatterAdd", [MATRIX, PLACES, floats([6, 4])], ([x, index, values]) =>
-    of(x).scatterAdd(1, of(index), of(values)),
-  )
+  .smooth("scatterAdd", [MATRIX, PLACES, floats([6, 4])], ([x, index, values]) => of(x).scatterAdd(1, of(index), of(values)))
   .smooth("scatter", [MATRIX, given([1, 4, 0, 9, 2, 3], [6, 1], "i32"), floats([6, 1])], ([x, index, values]) =>
     of(x).scatter(1, of(index), of(values)),
   )
-  .smooth("indexAdd", [MATRIX, ROWS, floats([4, 10])], ([x, index, source]) =>
-    of(x).indexAdd(0, of(index), of(source)),
-  )
+  .smooth("indexAdd", [MATRIX, ROWS, floats([4, 10])], ([x, index, source]) => of(x).indexAdd(0, of(index), of(source)))
   .smooth("maskedFill", [MATRIX, truths([6, 10])], ([x, mask]) => of(x).maskedFill(of(mask), -3))
   .smooth("embedding", [MATRIX, integers([3, 4], 0, 6)], ([table, indices]) => of(table).embedding(of(indices), 2))
-  .smooth("embeddingBag", [MATRIX, integers([3, 4], 0, 6)], ([table, indices]) =>
-    of(table).embeddingBag(of(indices), "mean"),
-  )
+  .smooth("embeddingBag", [MATRIX, integers([3, 4], 0, 6)], ([table, indices]) => of(table).embeddingBag(of(indices), "mean"))
   .plain("argsort", [floats([5, 70])], ([x]) => of(x).argsort(1))
   .smooth("sort", [floats([5, 70])], ([x]) => of(x).sort(1, true))
   .smooth("msort", [floats([40, 3])], ([x]) => of(x).msort())

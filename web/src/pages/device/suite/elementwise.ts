@@ -34,12 +34,8 @@ const arithmetic = new CaseMaker("Arithmetic")
   .smooth("clamp", [floats([33, 17])], ([x]) => of(x).clamp(-1, 0.5))
   .smooth("clampMin", [floats([33, 17]), floats([17])], ([x, low]) => of(x).clampMin(of(low)))
   .smooth("clampMax", [floats([33, 17]), floats([17])], ([x, high]) => of(x).clampMax(of(high)))
-  .smooth("lerp", [floats([33, 17]), floats([17]), floats([33, 1], 0, 1)], ([x, end, weight]) =>
-    of(x).lerp(of(end), of(weight)),
-  )
-  .smooth("where", [truths([33, 17]), floats([17]), floats([33, 1])], ([condition, a, b]) =>
-    of(condition).where(of(a), of(b)),
-  )
+  .smooth("lerp", [floats([33, 17]), floats([17]), floats([33, 1], 0, 1)], ([x, end, weight]) => of(x).lerp(of(end), of(weight)))
+  .smooth("where", [truths([33, 17]), floats([17]), floats([33, 1])], ([condition, a, b]) => of(condition).where(of(a), of(b)))
   .plain("nanToNum", [SPECIAL], ([x]) => of(x).nanToNum(0.5, 9, -9));
 
 const functions = new CaseMaker("Functions")
@@ -116,6 +112,4 @@ const activations = new CaseMaker("Activations")
   .smooth("softmin", [floats([9, 40])], ([x]) => of(x).softmin(0));
 
 /** Every case of this file. */
-export const elementwise: readonly Case[] = [arithmetic, functions, comparison, activations].flatMap(
-  ({ cases }) => cases,
-);
+export const elementwise: readonly Case[] = [arithmetic, functions, comparison, activations].flatMap(({ cases }) => cases);

@@ -37,9 +37,7 @@ const products = new CaseMaker("Products")
   .smooth("mv", [floats([20, 30]), floats([30])], ([a, b]) => of(a).mv(of(b)))
   .smooth("dot", [floats([300]), floats([300])], ([a, b]) => of(a).dot(of(b)))
   .smooth("outer", [floats([13]), floats([9])], ([a, b]) => of(a).outer(of(b)))
-  .smooth("addmm", [floats([10]), floats([20, 30]), floats([30, 10])], ([x, a, b]) =>
-    of(x).addmm(of(a), of(b), 0.5, 2),
-  )
+  .smooth("addmm", [floats([10]), floats([20, 30]), floats([30, 10])], ([x, a, b]) => of(x).addmm(of(a), of(b), 0.5, 2))
   .smooth("baddbmm", [floats([4, 9, 5]), floats([4, 9, 17]), floats([4, 17, 5])], ([x, a, b]) =>
     of(x).baddbmm(of(a), of(b), 0.5, 2),
   )
@@ -109,10 +107,8 @@ const norms = new CaseMaker("Normalisation and attention")
     [floats([2, 3, 10, 8]), floats([2, 3, 12, 8]), floats([2, 3, 12, 6])],
     ([query, key, value]) => of(query).scaledDotProductAttention(of(key), of(value)),
   )
-  .smooth(
-    "scaledDotProductAttention",
-    [floats([2, 9, 8]), floats([2, 9, 8]), floats([2, 9, 8])],
-    ([query, key, value]) => of(query).scaledDotProductAttention(of(key), of(value), undefined, true),
+  .smooth("scaledDotProductAttention", [floats([2, 9, 8]), floats([2, 9, 8]), floats([2, 9, 8])], ([query, key, value]) =>
+    of(query).scaledDotProductAttention(of(key), of(value), undefined, true),
   );
 
 const LOGITS = floats([9, 5]);
@@ -127,22 +123,16 @@ const losses = new CaseMaker("Losses")
   )
   .smooth("nllLoss", [LOGITS, CLASSES], ([x, y]) => of(x).nllLoss(of(y)))
   .smooth("binaryCrossEntropy", [PROBABILITIES, PROBABILITIES], ([x, y]) => of(x).binaryCrossEntropy(of(y)))
-  .smooth("binaryCrossEntropyWithLogits", [LOGITS, PROBABILITIES], ([x, y]) =>
-    of(x).binaryCrossEntropyWithLogits(of(y)),
-  )
+  .smooth("binaryCrossEntropyWithLogits", [LOGITS, PROBABILITIES], ([x, y]) => of(x).binaryCrossEntropyWithLogits(of(y)))
   .smooth("mseLoss", [LOGITS, LOGITS], ([x, y]) => of(x).mseLoss(of(y)))
   .smooth("l1Loss", [LOGITS, LOGITS], ([x, y]) => of(x).l1Loss(of(y)))
   .smooth("smoothL1Loss", [LOGITS, LOGITS], ([x, y]) => of(x).smoothL1Loss(of(y), "sum", 0.5))
   .smooth("huberLoss", [LOGITS, LOGITS], ([x, y]) => of(x).huberLoss(of(y), "none", 0.7))
   .smooth("klDiv", [LOGITS, PROBABILITIES], ([x, y]) => of(x).klDiv(of(y), "sum"))
   .smooth("poissonNllLoss", [LOGITS, PROBABILITIES], ([x, y]) => of(x).poissonNllLoss(of(y)))
-  .smooth("gaussianNllLoss", [LOGITS, LOGITS, PROBABILITIES], ([x, y, variance]) =>
-    of(x).gaussianNllLoss(of(y), of(variance)),
-  )
+  .smooth("gaussianNllLoss", [LOGITS, LOGITS, PROBABILITIES], ([x, y, variance]) => of(x).gaussianNllLoss(of(y), of(variance)))
   .smooth("hingeEmbeddingLoss", [floats([9]), SIGNS], ([x, y]) => of(x).hingeEmbeddingLoss(of(y)))
-  .smooth("marginRankingLoss", [floats([9]), floats([9]), SIGNS], ([a, b, y]) =>
-    of(a).marginRankingLoss(of(b), of(y), 0.2),
-  )
+  .smooth("marginRankingLoss", [floats([9]), floats([9]), SIGNS], ([a, b, y]) => of(a).marginRankingLoss(of(b), of(y), 0.2))
   .smooth("tripletMarginLoss", [LOGITS, LOGITS, LOGITS], ([anchor, positive, negative]) =>
     of(anchor).tripletMarginLoss(of(positive), of(negative)),
   )
