@@ -1,5 +1,7 @@
 /** What is measured: the tasks, their data, and how much work they are. */
 
+import { uniform } from "../../work/random.js";
+
 export const kinds = ["matmul", "elementwise", "convolution", "mlp", "cnn"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -77,16 +79,6 @@ export function workOf({ kind, size }: Task): { amount: number; unit: "GFLOP/s" 
     case "cnn":
       return { amount: 1, unit: "steps/s" };
   }
-}
-
-function uniform(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 /** The data of a task: random, and the same every time. */

@@ -102,7 +102,7 @@ export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
           ? "Runs every op and its derivative on the CPU. With a GPU, each number is compared with the CPU's; here there is nothing to compare with."
           : "Runs every op and its derivative on this GPU and on the CPU, and compares each number: floats may differ by 10⁻⁵ plus 10⁻⁴ of the value, whole numbers not at all."}
       </p>
-      <div className="stack">
+      <div className="stacked">
         <div className="buttons">
           {running ? (
             <Button onClick={onStop}>Stop</Button>

@@ -66,7 +66,7 @@ export function SetControls({ config, onChange }: ControlsProps) {
   const own = config.set === "own";
   const several = config.set === "spirals" || config.set === "circles" || config.set === "blobs";
   return (
-    <div className="stack">
+    <div className="stacked">
       <Segments label="Set" value={config.set} options={named(sets, SETS)} onChange={(set) => onChange({ set })} />
       <div className="fields">
         {several && (

@@ -1,17 +1,7 @@
 /** The 2-D sets: points with classes, the same for the same seed. */
 
+import { uniform } from "../../work/random.js";
 import { classesOf, EXTENT, type Config, type Feature, type Point } from "./config.js";
-
-/** Numbers in [0, 1) from a seed. */
-export function uniform(seed: number): () => number {
-  let state = (seed ^ 0x9e3779b9) | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** Normal numbers by Box and Muller. */
 function normal(random: () => number): () => number {

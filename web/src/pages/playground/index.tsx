@@ -152,7 +152,7 @@ export default function PlaygroundPage() {
             <FeatureControls config={config} onChange={change} />
           </Panel>
           <Panel title="Weights" note="safetensors, as PyTorch’s Sequential names them">
-            <div className="stack">
+            <div className="stacked">
               {refused !== undefined && (
                 <Notice kind="error" title="The file was not taken">
                   <p>{refused}</p>

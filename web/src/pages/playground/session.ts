@@ -1,8 +1,9 @@
 /** A network that is being trained on a 2-D set: one step at a time, and what it looks like in between. */
 
 import { cat, evaluate, io, manualSeed, nn, noGrad, optim, scope, tensor, type Device, type Tensor } from "flambeau";
+import { uniform } from "../../work/random.js";
 import type { Activation, Config, OptimizerName } from "./config.js";
-import { gridPoints, inputsOf, makeSet, shuffle, uniform, type Split } from "./datasets.js";
+import { gridPoints, inputsOf, makeSet, shuffle, type Split } from "./datasets.js";
 import { SIDE, type Snapshot } from "./messages.js";
 
 /** What a snapshot has before the worker says whose it is. */

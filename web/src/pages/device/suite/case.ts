@@ -1,6 +1,7 @@
 /** What a case of the self-test is: an op, sample inputs, and how it is called. */
 
 import { tensor, type DType, type Ops, type Tensor } from "flambeau";
+import { uniform } from "../../../work/random.js";
 
 /** The families in which the page lists ops. */
 export const groups = [
@@ -69,12 +70,7 @@ export const given = (values: readonly number[], shape: readonly number[], dtype
 export function randomOf(text: string): () => number {
   let state = 0x811c9dc5;
   for (const letter of text) state = Math.imul(state ^ (letter.codePointAt(0) ?? 0), 0x01000193);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
+  return uniform(state);
 }
 
 /** The values of an input: always the same for the same op and place. */
