@@ -146,7 +146,7 @@ test("damaged weights and checkpoints are refused with a reason, and what was th
 });
 
 test("bad shapes and numbers are exceptions everywhere, and the module lives on", async () => {
-  const x = randn([2, 3]);
+  const x = randn([2, 3]).keep();
   const wrong: [() => unknown, string][] = [
     [() => x.matmul(randn([4, 2])), "matmul"],
     [() => x.reshape([5]), "reshape"],
