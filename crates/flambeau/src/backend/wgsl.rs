@@ -88,6 +88,8 @@ pub(crate) struct Params {
     pub list: Vec<Param>,
     /// Equal numbers have places of their own, so that the shader's text does not depend on which are equal.
     distinct: bool,
+    /// Numbers that never change are written into the shader.
+    baked: bool,
 }
 
 impl Params {
@@ -96,8 +98,20 @@ impl Params {
         Params { distinct: true, ..Params::default() }
     }
 
+    /// Numbers for a shader that is made for one shape.
+    pub fn baked() -> Params {
+        Params { baked: true, ..Params::default() }
+    }
+
     /// Adds a number; returns the WGSL that reads it.
     pub fn push(&mut self, param: Param) -> String {
+        match &param {
+            Param::Fixed(word) if self.baked => return format!("{word}u"),
+            Param::Linear(linear) if self.baked && linear.terms.is_empty() => {
+                return format!("{}u", linear.constant as u32);
+            }
+            _ => {}
+        }
         let known = self.list.iter().position(|known| !self.distinct && *known == param);
         let at = known.unwrap_or_else(|| {
             self.list.push(param);

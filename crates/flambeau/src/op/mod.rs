@@ -18,6 +18,7 @@ pub(crate) mod pack;
 mod parts;
 pub(crate) mod pool;
 pub(crate) mod reduce;
+pub(crate) mod results;
 pub(crate) mod scan;
 pub(crate) mod scatter;
 pub(crate) mod structured;

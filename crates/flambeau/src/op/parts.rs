@@ -1,9 +1,9 @@
 //! Long sums on the GPU, made in parts by several workgroups: the parts lie side by side in a scratch buffer, and a
 //! second kernel adds them up in their order, so that the result is the same in every run.
 
+use super::results::Results;
 use super::structured::{Bound, Program};
-use crate::backend::wgsl::{Params, groups_for, lane_type, narrow, storage_type};
-use crate::dtype::DType;
+use crate::backend::wgsl::{Params, groups_for, lane_type};
 use crate::plan::kernel::StructuredCall;
 
 /// The buffer of the parts' results, (parts, output…), where there is more than one.
@@ -16,12 +16,13 @@ pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static 
     let (_, c) = &call.outputs[0];
     let mut params = Params::default();
     let (numel, pparts) = (params.size(c.numel()), params.size(parts));
-    let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
+    let lane = lane_type(c.dtype);
+    let Results { enable, declarations, bindings, functions } = Results::new(call, &mut params, 1, false);
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read_write> parts: array<{lane}>;
-@group(0) @binding(1) var<storage, read_write> c: array<{stored}>;
-@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
+{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
 
+{functions}
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
@@ -29,18 +30,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (at >= {numel}) {{ return; }}
     var sum = {lane}(0);
     for (var part = 0u; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
-    c[at] = {result};
+    put(at, sum);
 }}
 ",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        uniform = 1 + bindings.len(),
         vectors = params.vectors(),
-        result = narrow(c.dtype, "sum"),
     );
     Program {
         label,
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Scratch(0), Bound::Output(0)],
+        bindings: [vec![Bound::Scratch(0)], bindings].concat(),
         params: params.list,
         groups: groups_for(c.numel(), 64),
         scratch: scratch(call, parts),

@@ -57,6 +57,11 @@ pub(crate) trait Structured {
     /// The shaders that fill the outputs on the GPU, to be dispatched in this order.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>>;
 
+    /// Does every shader end with each result in a register of one thread, handed on by `Results`?
+    fn takes_epilogue(&self) -> bool {
+        false
+    }
+
     /// The same for adapters that pay dearly for barriers, where there is another way.
     fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         self.wgsl(call)

@@ -23,6 +23,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         outputs: outputs.iter().enumerate().map(output).collect(),
         datum: 0,
         node: 0,
+        epilogue: None,
     }
 }
 

@@ -70,7 +70,7 @@ fn elements(kernel: &Kernel) -> u64 {
 fn flops(kernel: &Kernel) -> u64 {
     match kernel {
         Kernel::Fused(fused) => fused_flops(fused),
-        Kernel::Structured(call) => structured_flops(call),
+        Kernel::Structured(call) => structured_flops(call) + call.epilogue.as_deref().map_or(0, fused_flops),
     }
 }
 

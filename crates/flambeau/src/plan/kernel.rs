@@ -139,6 +139,22 @@ impl Fused {
         self.space[self.kept..].iter().product()
     }
 
+    /// The ops it runs, in order, for people.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.insts.iter().filter_map(|inst| match &inst.kind {
+            InstKind::Map { op, .. } => Some(op.name),
+            InstKind::Cast { .. } => Some("cast"),
+            InstKind::Gather { .. } => Some("gather"),
+            InstKind::Bits { .. } => Some("random_bits"),
+            InstKind::Reduce { reduce, .. } => Some(reduce.kind.name()),
+            InstKind::Load { .. }
+            | InstKind::Constant { .. }
+            | InstKind::Index { .. }
+            | InstKind::Healthy
+            | InstKind::Mask { .. } => None,
+        })
+    }
+
     /// The only reduction of a kernel of two stages.
     pub fn reduction(&self) -> Option<(usize, usize, &Reduce)> {
         self.insts.iter().enumerate().find_map(|(position, inst)| match &inst.kind {
@@ -161,9 +177,30 @@ pub(crate) struct Operand {
 pub(crate) struct StructuredCall {
     pub op: Op,
     pub inputs: Vec<Operand>,
+    /// Where results go; with an epilogue that says it, and only what they are counts here.
     pub outputs: Vec<(Place, Meta)>,
     pub datum: u32,
     pub node: u32,
+    /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
+    /// reads the result as the operand after all its inputs.
+    pub epilogue: Option<Box<Fused>>,
+}
+
+impl StructuredCall {
+    /// Where its operands lie, then those of its epilogue.
+    pub fn input_places(&self) -> Vec<Place> {
+        let own = self.inputs.iter().map(|operand| operand.place);
+        let further = self.epilogue.iter().flat_map(|epilogue| &epilogue.inputs).map(|&(place, _)| place);
+        own.chain(further).collect()
+    }
+
+    /// Where its results go.
+    pub fn output_places(&self) -> Vec<Place> {
+        match &self.epilogue {
+            Some(epilogue) => epilogue.outputs.iter().map(|output| output.place).collect(),
+            None => self.outputs.iter().map(|&(place, _)| place).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -176,36 +213,43 @@ impl Kernel {
     pub fn inputs(&self) -> Vec<Place> {
         match self {
             Kernel::Fused(fused) => fused.inputs.iter().map(|&(place, _)| place).collect(),
-            Kernel::Structured(call) => call.inputs.iter().map(|operand| operand.place).collect(),
+            Kernel::Structured(call) => call.input_places(),
         }
     }
 
     pub fn outputs(&self) -> Vec<Place> {
         match self {
             Kernel::Fused(fused) => fused.outputs.iter().map(|output| output.place).collect(),
-            Kernel::Structured(call) => call.outputs.iter().map(|&(place, _)| place).collect(),
+            Kernel::Structured(call) => call.output_places(),
         }
     }
 
     /// The ops it runs, in order, for people.
     pub fn describe(&self) -> Vec<&'static str> {
         match self {
-            Kernel::Structured(call) => vec![call.op.name()],
+            Kernel::Structured(call) => {
+                let further = call.epilogue.iter().flat_map(|epilogue| epilogue.names());
+                std::iter::once(call.op.name()).chain(further).collect()
+            }
             Kernel::Fused(fused) => {
-                let names = fused.insts.iter().filter_map(|inst| match &inst.kind {
-                    InstKind::Map { op, .. } => Some(op.name),
-                    InstKind::Cast { .. } => Some("cast"),
-                    InstKind::Gather { .. } => Some("gather"),
-                    InstKind::Bits { .. } => Some("random_bits"),
-                    InstKind::Reduce { reduce, .. } => Some(reduce.kind.name()),
-                    InstKind::Load { .. }
-                    | InstKind::Constant { .. }
-                    | InstKind::Index { .. }
-                    | InstKind::Healthy
-                    | InstKind::Mask { .. } => None,
-                });
-                let names: Vec<_> = names.collect();
+                let names: Vec<_> = fused.names().collect();
                 if names.is_empty() { vec!["copy"] } else { names }
+            }
+        }
+    }
+
+    /// Every place it names, to be changed.
+    pub fn places_mut(&mut self) -> Vec<&mut Place> {
+        fn of(fused: &mut Fused) -> impl Iterator<Item = &mut Place> {
+            let inputs = fused.inputs.iter_mut().map(|(place, _)| place);
+            inputs.chain(fused.outputs.iter_mut().map(|output| &mut output.place))
+        }
+        match self {
+            Kernel::Fused(fused) => of(fused).collect(),
+            Kernel::Structured(call) => {
+                let inputs = call.inputs.iter_mut().map(|operand| &mut operand.place);
+                let outputs = call.outputs.iter_mut().map(|(place, _)| place);
+                inputs.chain(outputs).chain(call.epilogue.iter_mut().flat_map(|fused| of(fused))).collect()
             }
         }
     }

@@ -98,11 +98,11 @@ fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> Struct
         let value = Ref { node: index, output };
         (places[&value], graph.meta(value).clone())
     });
-    StructuredCall { outputs: outputs.collect(), inputs, datum: node.datum, node: index, op }
+    StructuredCall { outputs: outputs.collect(), inputs, datum: node.datum, node: index, op, epilogue: None }
 }
 
 /// Sorts kernels so that each comes after those it reads from, and otherwise in the order given.
-fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kernel> {
+pub(super) fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kernel> {
     let mut producer = vec![usize::MAX; buffers];
     for (index, kernel) in kernels.iter().enumerate() {
         for place in kernel.outputs() {

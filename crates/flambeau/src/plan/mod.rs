@@ -6,7 +6,9 @@
 pub(crate) mod access;
 mod copies;
 mod cost;
+mod epilogue;
 mod explain;
+mod frontier;
 mod pack;
 
 pub(crate) mod graph;
@@ -56,7 +58,10 @@ impl Plan {
             *root = reshaped_from(&graph.nodes, *root);
         }
         let schedule = schedule::schedule(&graph, options.fuse);
-        let lowered = lower::lower(&graph, schedule);
+        let mut lowered = lower::lower(&graph, schedule);
+        if options.fuse {
+            epilogue::fuse(&mut lowered, &graph.roots);
+        }
         let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
         let kept: HashSet<Place> = roots.iter().copied().collect();
         let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {

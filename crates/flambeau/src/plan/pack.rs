@@ -24,13 +24,21 @@ pub(super) fn pack_in_place(plan: &mut Plan, element_bytes: fn(DType) -> u64) {
                 outputs,
                 datum,
                 node,
+                epilogue,
             }) => {
                 let (Place::Buffer(home), meta) = &outputs[0] else { unreachable!("results are buffers") };
                 let element = element_bytes(meta.dtype);
                 let (starts, inputs) = place_parts(plan, *home, &pack.starts, inputs, element);
                 if !inputs.is_empty() {
                     let op = Op::Structured(StructuredOp::Pack(Pack { starts, fills_gaps: false }));
-                    kernels.push(Kernel::Structured(StructuredCall { op, inputs, outputs, datum, node }));
+                    kernels.push(Kernel::Structured(StructuredCall {
+                        op,
+                        inputs,
+                        outputs,
+                        datum,
+                        node,
+                        epilogue,
+                    }));
                 }
             }
             other => kernels.push(other),

@@ -20,7 +20,7 @@ pub(super) const MAX_OPS: usize = 64;
 /// How far the search for a cycle goes before it gives up and keeps the kernels apart.
 const MAX_SEARCH: usize = 512;
 /// How many nodes lie at most between a value per row that is stored and the reduction it comes from.
-const MAX_BEHIND: usize = 12;
+pub(super) const MAX_BEHIND: usize = 12;
 
 /// How the coordinates of a node are found from those of its kernel: a chain of views, innermost step last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,16 +118,16 @@ pub(crate) struct Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use {
     pub group: u32,
-    path: u32,
+    pub path: u32,
 }
 
 pub(super) struct Scheduler<'a> {
     pub graph: &'a Graph,
     pub schedule: Schedule,
-    uses: Vec<Vec<Use>>,
+    pub uses: Vec<Vec<Use>>,
     /// Needed in memory by a structured op, a gather, or the caller.
-    required: Vec<bool>,
-    consumers: Vec<Vec<u32>>,
+    pub required: Vec<bool>,
+    pub consumers: Vec<Vec<u32>>,
     outer: u32,
     search: Search,
     /// May a reduction whose result other kernels use too be part of a kernel that makes something of it?
@@ -251,7 +251,11 @@ impl Scheduler<'_> {
             return;
         }
         self.schedule.stored[i] = true;
+        let as_epilogue = fuse && self.may_be_epilogue(index);
         for candidate in uses.iter().filter(|_| fuse) {
+            if as_epilogue && self.schedule.groups[candidate.group as usize].space.rows.is_some() {
+                continue;
+            }
             let same_kernel = uses.iter().filter(|other| other.group == candidate.group);
             let one_path = same_kernel.clone().all(|other| other.path == candidate.path);
             if is_reduction
@@ -284,26 +288,8 @@ impl Scheduler<'_> {
         self.join(Use { group, path: self.outer }, index, true);
     }
 
-    /// May the node be computed inside the kernel that uses it?
-    fn admits(&self, at: Use, index: u32, is_reduction: bool, stored: bool) -> bool {
-        let group = &self.schedule.groups[at.group as usize];
-        if is_reduction && self.reducing(at, index).is_none() {
-            return false;
-        }
-        let node = &self.graph.nodes[index as usize];
-        let mut frontier = group.frontier.clone();
-        frontier.remove(&Ref { node: index, output: 0 });
-        for &input in &node.inputs {
-            let base = self.graph.base(input);
-            if !self.is_source(base) {
-                frontier.insert(base);
-            }
-        }
-        group.ops < MAX_OPS && frontier.len() + group.outputs.len() + stored as usize <= MAX_BINDINGS
-    }
-
     /// The space of a kernel with one more reduction, whose result is used at a path; None if it cannot hold it.
-    fn reducing(&self, at: Use, reduction: u32) -> Option<Space> {
+    pub fn reducing(&self, at: Use, reduction: u32) -> Option<Space> {
         let (graph, paths) = (self.graph, &self.schedule.paths);
         let space = &self.schedule.groups[at.group as usize].space;
         let result = &graph.nodes[reduction as usize].outputs[0].shape;
@@ -366,7 +352,7 @@ impl Scheduler<'_> {
         None
     }
 
-    fn is_source(&self, value: Ref) -> bool {
+    pub fn is_source(&self, value: Ref) -> bool {
         self.graph.node(value).op.as_ref().is_some_and(Op::is_source)
     }
 

@@ -9,6 +9,7 @@ mod costs;
 mod data;
 mod deep_graph;
 mod engine;
+mod epilogues;
 mod layers;
 mod nn_plans;
 mod rows;

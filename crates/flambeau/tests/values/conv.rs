@@ -259,3 +259,35 @@ fn wrong_arguments_are_refused_by_name() {
     refused(integers.try_avg_pool2d(2, &Default::default()), &["avg_pool2d", "i32"]);
     refused(x.try_max_pool1d(Spatial([2]), &Default::default()), &["max_pool1d", "dimensions"]);
 }
+
+/// Sizes that take the kernels for large products and for few channels, against sums in f64.
+#[test]
+fn convolutions_that_fill_a_gpu() {
+    let device = crate::common::gpu();
+    let random = |shape: [usize; 4], seed: u64| Tensor::randn(shape, &Generator::new(seed), &Device::cpu());
+    for (x, w, options) in [
+        ([8, 16, 24, 24], [32, 16, 3, 3], Conv2dOptions::default().with_padding(1)),
+        (
+            [6, 16, 41, 41],
+            [64, 8, 3, 3],
+            Conv2dOptions::default().with_padding(1).with_stride(2).with_groups(2),
+        ),
+        ([20, 24, 16, 16], [24, 1, 3, 3], Conv2dOptions::default().with_padding(1).with_groups(24)),
+        ([4, 12, 16, 16], [24, 2, 3, 3], Conv2dOptions::default().with_padding(1).with_groups(6)),
+    ] {
+        let (x, w) = (random(x, 1), random(w, 2));
+        let slope = random(x.conv2d(&w, None, &options).shape().dims().try_into().unwrap(), 3);
+        let run = |device: &Device, dtype: DType| {
+            let to = |x: &Tensor| flambeau::block_on(x.to(device)).unwrap().to_dtype(dtype);
+            let (x, w) = (to(&x).requires_grad(), to(&w).requires_grad());
+            let y = x.conv2d(&w, None, &options);
+            y.backward_with(&to(&slope)).unwrap();
+            [y, x.grad().unwrap(), w.grad().unwrap()].map(|result| values(&result))
+        };
+        let (got, expected) = (run(&device, DType::F32), run(&Device::cpu(), DType::F64));
+        for (got, expected) in got.iter().zip(&expected) {
+            let scale = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
+            assert_close(got, expected, 1e-5 * scale, 1e-5);
+        }
+    }
+}

@@ -61,11 +61,8 @@ impl Cpu {
         let mut memory: Vec<Option<Arc<HostBuffer>>> = vec![None; run.plan.buffers.len()];
         for (kernel, ends) in run.plan.kernels.iter().zip(last_uses(run.plan)) {
             let outputs: Vec<u32> = kernel.outputs().into_iter().filter_map(buffer_of).collect();
-            // A fused kernel writes every element.
-            let zeroed = matches!(kernel, Kernel::Structured(_));
-            let take = |&buffer: &u32| {
-                let buffer = &run.plan.buffers[buffer as usize];
-                self.spare.take(buffer.dtype, buffer.numel, zeroed).map_err(|error| match error {
+            let take = |dtype: DType, numel: usize, zeroed: bool| {
+                self.spare.take(dtype, numel, zeroed).map_err(|error| match error {
                     Error::OutOfMemory { requested, limit, .. } => {
                         let held = run.inputs.iter().map(Buffer::host).chain(memory.iter().flatten());
                         Error::OutOfMemory { requested, in_use: held.map(|host| host.bytes()).sum(), limit }
@@ -73,7 +70,11 @@ impl Cpu {
                     other => other,
                 })
             };
-            let mut results = outputs.iter().map(take).collect::<Result<Vec<HostBuffer>>>()?;
+            // A fused kernel writes every element, and so does an epilogue.
+            let zeroed = matches!(kernel, Kernel::Structured(call) if call.epilogue.is_none());
+            let buffers = outputs.iter().map(|&buffer| &run.plan.buffers[buffer as usize]);
+            let results = buffers.map(|buffer| take(buffer.dtype, buffer.numel, zeroed));
+            let mut results = results.collect::<Result<Vec<HostBuffer>>>()?;
             let operand = |place: Place| match place {
                 Place::Input(input) => run.inputs[input as usize].host().clone(),
                 Place::Buffer(buffer) => {
@@ -94,9 +95,25 @@ impl Cpu {
                         data: run.data,
                     });
                     let operands: Vec<_> = operands.collect();
-                    if let Some(op) = call.op.structured() {
-                        op.cpu(&operands, &mut results, &run.data[call.datum as usize..])
-                            .map_err(|error| error.at(run.locations[call.node as usize]))?;
+                    let Some(op) = call.op.structured() else { continue };
+                    let compute = |results: &mut [HostBuffer]| {
+                        op.cpu(&operands, results, &run.data[call.datum as usize..])
+                            .map_err(|error| error.at(run.locations[call.node as usize]))
+                    };
+                    match &call.epilogue {
+                        None => compute(&mut results)?,
+                        Some(epilogue) => {
+                            let meta = &call.outputs[0].1;
+                            let mut own = [take(meta.dtype, meta.numel(), true)?];
+                            compute(&mut own)?;
+                            let mut inputs: Vec<_> =
+                                epilogue.inputs.iter().map(|&(place, _)| operand(place)).collect();
+                            inputs.extend(own.map(Arc::new));
+                            fused::run(epilogue, &inputs, &mut results, run)?;
+                            if let Some(own) = inputs.pop().and_then(Arc::into_inner) {
+                                self.spare.give(own);
+                            }
+                        }
                     }
                 }
             }

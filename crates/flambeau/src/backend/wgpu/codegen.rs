@@ -63,6 +63,8 @@ pub(super) struct Generator<'a> {
     pass: Pass,
     /// Temporary names used so far.
     names: usize,
+    /// In an epilogue: the operand that is the result it follows, and the expression of its value.
+    pub given: Option<(usize, String)>,
 }
 
 /// An offset and, where some coordinates have no element, whether this one has.
@@ -81,10 +83,30 @@ impl<'a> Generator<'a> {
             checks: None,
             pass,
             names: 0,
+            given: None,
         };
         generator.status =
             generator.insts().any(|inst| matches!(inst.kind, InstKind::Gather { .. } | InstKind::Healthy));
         generator
+    }
+
+    /// For the epilogue of a structured kernel, which has these parameters already.
+    pub fn for_epilogue(kernel: &'a Fused, params: Params) -> Self {
+        let given = Some((kernel.inputs.len(), String::new()));
+        Generator { params, given, ..Generator::new(kernel, Pass::Only) }
+    }
+
+    /// The functions its code calls.
+    pub fn helpers(&self) -> &[&'static str] {
+        &self.helpers
+    }
+
+    /// Is it the value of the result that an epilogue follows?
+    fn given(&self, kind: &InstKind) -> Option<&str> {
+        match (kind, &self.given) {
+            (InstKind::Load { operand, .. }, Some((given, value))) if operand == given => Some(value),
+            _ => None,
+        }
     }
 
     /// The instructions this pass runs.
@@ -216,7 +238,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
     }
 
-    fn uses_f16(&self) -> bool {
+    pub fn uses_f16(&self) -> bool {
         let reads = |position: usize| self.reads(position) && self.kernel.inputs[position].1 == DType::F16;
         let writes = !matches!(self.pass, Pass::Parts { .. });
         (0..self.kernel.inputs.len()).any(reads)
@@ -319,7 +341,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     pub fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
         let kernel = self.kernel;
         let pad = "    ".repeat(depth);
-        let read = self.insts().filter_map(|inst| inst.kind.access());
+        let read = self.insts().filter(|inst| self.given(&inst.kind).is_none());
+        let read = read.filter_map(|inst| inst.kind.access());
         let written = kernel.outputs.iter().filter(|output| output.per_element).map(|output| &output.access);
         let accesses: Vec<&Access> = read.chain(written).collect();
         let looked_at = |d: usize| {
@@ -428,6 +451,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             Some(exists) => format!("select({}, {value}, {exists})", zero(inst.dtype)),
             None => value,
         };
+        if let Some(value) = self.given(&inst.kind) {
+            return value.to_string();
+        }
         match &inst.kind {
             InstKind::Load { operand, access } => {
                 let Located { at, exists } = self.locate(access, code, pad);

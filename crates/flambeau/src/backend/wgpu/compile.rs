@@ -83,8 +83,7 @@ impl CompiledPlan {
                     compiled.check_results(plan, runtime, &outputs, fused_node(fused), &name)?;
                 }
                 Kernel::Structured(call) => {
-                    let inputs: Vec<Place> = call.inputs.iter().map(|input| input.place).collect();
-                    let outputs: Vec<Place> = call.outputs.iter().map(|&(place, _)| place).collect();
+                    let (inputs, outputs) = (call.input_places(), call.output_places());
                     let Some(op) = call.op.structured() else { continue };
                     let programs = match runtime.config().avoid_barriers {
                         true => op.wgsl_without_barriers(call)?,
@@ -98,7 +97,9 @@ impl CompiledPlan {
                         if let Some(size) = program.checks {
                             compiled.checks.push(Check { node: call.node, op: op.name(), size });
                         }
-                        compiled.add(runtime, program, program.label, &inputs, &outputs, first_scratch)?;
+                        let writes = program.bindings.contains(&Bound::Output(0));
+                        let label = if writes && call.epilogue.is_some() { &name } else { program.label };
+                        compiled.add(runtime, program, label, &inputs, &outputs, first_scratch)?;
                     }
                     compiled.check_results(plan, runtime, &outputs, call.node, &name)?;
                 }

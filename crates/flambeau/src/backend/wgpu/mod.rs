@@ -5,6 +5,7 @@
 
 mod codegen;
 mod compile;
+pub(crate) mod epilogue;
 mod fault;
 mod fold;
 mod rows;

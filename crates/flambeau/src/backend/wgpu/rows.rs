@@ -24,6 +24,9 @@ const PIECES: usize = 4;
 const MAX_KEPT: usize = 64;
 /// Elements of its row that a thread keeps at most.
 const MAX_ELEMENTS: usize = 32;
+/// The row from which a shader is made for its length: pieces that lie inside of it are not asked whether they do, so
+/// that all of them are on their way from memory at once.
+const LONG_ROW: usize = 2048;
 /// Threads that share the second step of a reduction in workgroup memory.
 const PARTIALS: usize = 16;
 
@@ -212,7 +215,9 @@ impl Generator<'_> {
         let units = self.params.size(kernel.inner_count() / shape.lanes);
         for (slot, lane) in shape.kept.types.iter().enumerate() {
             let stored = if shape.lanes == 4 { format!("vec4<{lane}>") } else { lane.to_string() };
-            _ = writeln!(body, "    var keep{slot}: array<{stored}, {}>;", shape.pieces.unwrap_or(1));
+            for piece in 0..shape.pieces.unwrap_or(1) {
+                _ = writeln!(body, "    var keep{slot}_{piece}: {stored};");
+            }
         }
         for (number, phase) in kernel.phases.iter().enumerate() {
             for &position in &phase.before {
@@ -224,19 +229,29 @@ impl Generator<'_> {
             let folds: Vec<Fold> =
                 phase.reductions.iter().map(|&reduction| self.fold_of(reduction)).collect();
             folds.iter().for_each(|fold| body += &fold.declare(1));
-            _ = match (shape.pieces, shape.threads) {
-                (Some(pieces), threads) => writeln!(
-                    body,
-                    "    for (var piece = 0u; piece < {pieces}u; piece++) {{\n        let q = piece * {threads}u + \
-                     thread;\n        if (q < {units}) {{"
-                ),
-                (None, 1) => writeln!(body, "    for (var q = 0u; q < {units}; q++) {{\n        {{"),
-                (None, threads) => {
-                    writeln!(body, "    for (var q = thread; q < {units}; q += {threads}u) {{\n        {{")
-                }
-            };
-            body += &self.piece(shape, number, &folds);
-            body += "        }\n    }\n";
+            // Each piece has its own registers: an array indexed in a loop may end up in memory.
+            for piece in 0..shape.pieces.unwrap_or(1) {
+                let end = (piece + 1) * shape.threads * shape.lanes;
+                _ = match (shape.pieces, shape.threads) {
+                    (Some(_), threads) if end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW => {
+                        writeln!(body, "    {{\n        let q = thread + {}u;\n        {{", piece * threads)
+                    }
+                    (Some(_), threads) => writeln!(
+                        body,
+                        "    {{\n        let q = thread + {}u;\n        if (q < {units}) {{",
+                        piece * threads
+                    ),
+                    (None, 1) => writeln!(body, "    for (var q = 0u; q < {units}; q++) {{\n        {{"),
+                    (None, threads) => {
+                        writeln!(
+                            body,
+                            "    for (var q = thread; q < {units}; q += {threads}u) {{\n        {{"
+                        )
+                    }
+                };
+                body += &self.piece(shape, number, piece, &folds);
+                body += "        }\n    }\n";
+            }
             if shape.threads > 1 && !folds.is_empty() {
                 body += &across_threads(&folds, shape.threads);
             }
@@ -259,7 +274,7 @@ impl Generator<'_> {
     }
 
     /// What a phase does with one piece of a row: one element, or four.
-    fn piece(&mut self, shape: &RowShape, number: usize, folds: &[Fold]) -> String {
+    fn piece(&mut self, shape: &RowShape, number: usize, piece: usize, folds: &[Fold]) -> String {
         let kernel = self.kernel;
         let phase = &kernel.phases[number];
         let pad = "            ";
@@ -294,7 +309,7 @@ impl Generator<'_> {
             }
             for &position in taken {
                 let slot = shape.kept.slot(position);
-                _ = writeln!(code, "{pad}let v{position} = keep{slot}[piece]{component};");
+                _ = writeln!(code, "{pad}let v{position} = keep{slot}_{piece}{component};");
             }
             for &position in &insts {
                 let inst = &kernel.insts[position];
@@ -308,7 +323,7 @@ impl Generator<'_> {
             }
             for &(position, slot, birth) in &shape.kept.slots {
                 if birth == number {
-                    _ = writeln!(code, "{pad}keep{slot}[piece]{component} = v{position};");
+                    _ = writeln!(code, "{pad}keep{slot}_{piece}{component} = v{position};");
                 }
             }
             for (fold, &reduction) in folds.iter().zip(&phase.reductions) {

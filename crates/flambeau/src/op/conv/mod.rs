@@ -9,9 +9,12 @@
 //! padding after the last element, and what a stride leaves over, follow from them.
 //!
 //! - `cpu`: columns of windows and matrix products; plain loops where a group has one channel;
-//! - `wgsl`: the same products without the columns in memory; plain loops where a tile would be mostly empty.
+//! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `narrow` where a group
+//!   has a channel or a few.
 
 mod cpu;
+mod large;
+mod narrow;
 #[cfg(test)]
 mod tests;
 mod wgsl;
@@ -225,6 +228,10 @@ impl Structured for Conv {
             _ => unreachable!("a convolution's operands have one float dtype"),
         }
         Ok(())
+    }
+
+    fn takes_epilogue(&self) -> bool {
+        true
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {

@@ -12,52 +12,44 @@
 //! | weight | O | C × K | images × P |
 //!
 //! A product with few results is cut along its depth; the parts are added by a second shader, in order. Where a tile
-//! would be mostly empty (a channel or a few per group), threads loop over the definition instead.
+//! would be mostly empty (a channel or a few per group), threads loop over the definition instead (`narrow`). Products
+//! that fill the GPU are made by `large`.
 
 use super::{Direction, Sizes};
-use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
+use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
 use crate::dtype::DType;
 use crate::op::parts::{scratch, sum_of_parts};
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Program};
 use crate::plan::kernel::StructuredCall;
 
 /// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.
-const LONGEST: usize = 32_768;
+pub(super) const LONGEST: usize = 32_768;
 /// Rows of a product up to which a tile would be mostly empty.
 const FEW_ROWS: usize = 4;
 /// Workgroups that keep a large GPU busy.
-const BUSY: usize = 512;
+pub(super) const BUSY: usize = 512;
 
 pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> Vec<Program> {
     let shader = Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype };
     let product = shader.product();
-    match direction {
-        Direction::Forward | Direction::Input if product.rows <= FEW_ROWS && product.depth <= LONGEST / 2 => {
-            vec![shader.by_thread()]
-        }
-        Direction::Weight if product.rows <= FEW_ROWS && product.depth <= LONGEST * REDUCERS / 2 => {
-            vec![shader.by_workgroup()]
-        }
-        _ => shader.tiled(product),
-    }
+    let narrow = (product.rows <= FEW_ROWS).then(|| shader.narrow(product)).flatten();
+    narrow.or_else(|| shader.large(product)).unwrap_or_else(|| shader.tiled(product))
 }
 
-/// Threads that share the sum of one weight's gradient.
-const REDUCERS: usize = 128;
-
-struct Shader<'a> {
-    direction: Direction,
-    sizes: &'a Sizes,
-    call: &'a StructuredCall,
-    dtype: DType,
+pub(super) struct Shader<'a> {
+    pub direction: Direction,
+    pub sizes: &'a Sizes,
+    pub call: &'a StructuredCall,
+    pub dtype: DType,
 }
 
 /// Sizes of the product of one group.
 #[derive(Clone, Copy)]
-struct Product {
-    rows: usize,
-    columns: usize,
-    depth: usize,
+pub(super) struct Product {
+    pub rows: usize,
+    pub columns: usize,
+    pub depth: usize,
 }
 
 /// How a product is cut: `side` × `side` threads, of which each owns 4·`tall` × 4 results.
@@ -94,7 +86,7 @@ impl Product {
 }
 
 impl Shader<'_> {
-    fn product(&self) -> Product {
+    pub fn product(&self) -> Product {
         let Sizes { images, inputs, outputs, .. } = *self.sizes;
         let taps = self.sizes.taps();
         let (rows, columns, depth) = match self.direction {
@@ -136,7 +128,7 @@ impl Shader<'_> {
     ///
     /// `place(i)` is an image and a position, `tap(i)` a channel and a tap of the kernel, both as an offset and
     /// coordinates; those past the end have coordinates that never meet. `window(place, tap)` is the element, or zero.
-    fn window_functions(&self, places: &str) -> String {
+    pub fn window_functions(&self, places: &str) -> String {
         let sizes = self.sizes;
         let dims = self.dims();
         let forward = self.direction != Direction::Input;
@@ -203,21 +195,22 @@ fn window(p: Half, t: Half) -> f32 {{
         )
     }
 
-    /// Declares the operands, the result and the parameters; `target` is the result's type.
-    fn declarations(&self, target: &str, params: &Params) -> String {
+    /// Declares the operands, the results and the parameters.
+    pub fn declarations(&self, results: &Results, params: &Params) -> String {
         let stored = storage_type(self.dtype);
-        let enable = if self.dtype == DType::F16 { "enable f16;\n" } else { "" };
+        let Results { enable, declarations, bindings, functions } = results;
         format!(
             "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
 @group(0) @binding(1) var<storage, read> b: array<{stored}>;
-@group(0) @binding(2) var<storage, read_write> c: array<{target}>;
-@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
-",
+{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
+{functions}",
+            uniform = 2 + bindings.len(),
             vectors = params.vectors()
         )
     }
+
     /// WGSL of the left operand: the offset of an element is `left_row(row, group) + left_depth(step)`.
-    fn left_functions(&self) -> String {
+    pub fn left_functions(&self) -> String {
         let (sizes, taps) = (self.sizes, self.sizes.taps());
         let (groups, inputs, outputs) = (sizes.groups, sizes.inputs, sizes.outputs);
         let (row, depth) = match self.direction {
@@ -248,7 +241,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     }
 
     /// WGSL of the offset of a column's first result, and how far its rows lie apart.
-    fn target(&self) -> (String, usize) {
+    pub fn target(&self) -> (String, usize) {
         let sizes = self.sizes;
         let images = |channels: usize, plane: usize| {
             let all = sizes.groups * channels;
@@ -267,17 +260,17 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     }
 
     /// The parameter that counts images × positions.
-    fn places(&self, params: &mut Params) -> String {
+    pub fn places(&self, params: &mut Params) -> String {
         let Product { columns, depth, .. } = self.product();
         params.size(if self.direction == Direction::Weight { depth } else { columns })
     }
 
-    fn program(&self, label: &'static str, source: String, params: Params, groups: [u32; 3]) -> Program {
+    pub fn program(&self, source: String, results: Results, params: Params, groups: [u32; 3]) -> Program {
         Program {
-            label,
+            label: self.call.op.name(),
             source,
             entry: "main".into(),
-            bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+            bindings: [vec![Bound::Input(0), Bound::Input(1)], results.bindings].concat(),
             params: params.list,
             groups,
             scratch: Vec::new(),
@@ -331,9 +324,9 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
             }
         }
         let (target, row_pitch) = self.target();
-        let (stored, result, bound) = match parts {
-            1 => (storage_type(self.dtype), narrow(self.dtype, "values[j]"), Bound::Output(0)),
-            _ => ("f32", "values[j]".to_string(), Bound::Scratch(0)),
+        let results = match parts {
+            1 => Results::new(self.call, &mut params, 2, false),
+            _ => Results::of_parts(self.call, 2, false),
         };
         let source = format!(
             "{declarations}var<workgroup> tile_a: array<vec4<f32>, {length_a}>;
@@ -346,7 +339,7 @@ fn store(row: u32, first: u32, group: u32, part: u32, values: vec4<f32>) {{
     if (row >= {rows}u) {{ return; }}
     for (var j = 0u; j < 4u; j++) {{
         let column = first + j;
-        if (column < {columns}) {{ c[part * {numel} + {target} + row * {row_pitch}u] = {result}; }}
+        if (column < {columns}) {{ put(part * {numel} + {target} + row * {row_pitch}u, values[j]); }}
     }}
 }}
 
@@ -376,7 +369,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
     }}
 {stores}}}
 ",
-            declarations = self.declarations(stored, &params),
+            declarations = self.declarations(&results, &params),
             length_a = side * pitch_a,
             length_b = side * pitch_b,
             windows = self.window_functions(&places),
@@ -389,94 +382,11 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
             }
             .join(", "),
         );
-        let label = self.call.op.name();
-        let mut tiles = self.program(label, source, params, groups_for(jobs, 1));
-        tiles.bindings[2] = bound;
+        let mut tiles = self.program(source, results, params, groups_for(jobs, 1));
         tiles.scratch = scratch(self.call, parts);
         match parts {
             1 => vec![tiles],
             _ => vec![tiles, sum_of_parts(self.call, parts, "conv sum")],
         }
-    }
-
-    /// A thread per result goes through its window.
-    fn by_thread(&self) -> Program {
-        let Product { rows, depth, .. } = self.product();
-        let plane = self.target().1;
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
-        let numel = params.size(self.call.outputs[0].1.numel());
-        let source = format!(
-            "{declarations}{windows}{lefts}
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (team.x + team.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-    let channel = at / {plane}u % {channels}u;
-    let group = channel / {rows}u;
-    let here = place(at / {image}u * {plane}u + at % {plane}u, group);
-    let row = left_row(channel % {rows}u, group);
-    var sum = 0.0;
-    for (var i = 0u; i < {depth}u; i++) {{
-        sum += window(here, tap(i)) * {left};
-    }}
-    c[at] = {result};
-}}
-",
-            declarations = self.declarations(storage_type(self.dtype), &params),
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
-            channels = self.sizes.groups * rows,
-            image = self.sizes.groups * rows * plane,
-            left = widen(self.dtype, "b[row + left_depth(i)]"),
-            result = narrow(self.dtype, "sum"),
-        );
-        let groups = groups_for(self.call.outputs[0].1.numel(), 64);
-        self.program(self.call.op.name(), source, params, groups)
-    }
-
-    /// A workgroup per weight: its threads share the images and positions, and add their sums pairwise.
-    fn by_workgroup(&self) -> Program {
-        let Product { rows, columns, .. } = self.product();
-        let numel = self.call.outputs[0].1.numel();
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
-        let source = format!(
-            "{declarations}var<workgroup> sums: array<f32, {REDUCERS}>;
-{windows}{lefts}
-@compute @workgroup_size({REDUCERS})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = team.x + team.y * groups.x;
-    if (at >= {numel}u) {{ return; }}
-    let group = at / {matrix}u;
-    let row = left_row(at / {columns}u % {rows}u, group);
-    let here = tap(at % {columns}u);
-    var sum = 0.0;
-    for (var i = thread; i < {places}; i += {REDUCERS}u) {{
-        sum += window(place(i, group), here) * {left};
-    }}
-    sums[thread] = sum;
-    workgroupBarrier();
-    for (var half = {first}u; half > 0u; half /= 2u) {{
-        if (thread < half) {{ sums[thread] += sums[thread + half]; }}
-        workgroupBarrier();
-    }}
-    if (thread == 0u) {{
-        let total = sums[0];
-        c[at] = {result};
-    }}
-}}
-",
-            declarations = self.declarations(storage_type(self.dtype), &params),
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
-            matrix = rows * columns,
-            left = widen(self.dtype, "b[row + left_depth(i)]"),
-            first = REDUCERS / 2,
-            result = narrow(self.dtype, "total"),
-        );
-        self.program(self.call.op.name(), source, params, groups_for(numel, 1))
     }
 }

@@ -4,8 +4,8 @@
 
 use super::Sizes;
 use super::simple::matrix;
-use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
-use crate::dtype::DType;
+use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Program};
 use crate::plan::kernel::StructuredCall;
 
@@ -25,6 +25,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (find_a, [row_a, step_a]) = matrix(&mut params, a, "a");
     let (find_b, [step_b, column_b]) = matrix(&mut params, b, "b");
     let stored = storage_type(c.dtype);
+    let Results { enable, declarations, bindings, functions } = Results::new(call, &mut params, 2, false);
     let (mut starts, mut reads, mut sums) = (String::new(), String::new(), String::new());
     let mut writes = String::new();
     for i in 0..BLOCK {
@@ -40,17 +41,16 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
             "    if (row + {i}u < {m}) {{\n        let at = (batch * {m} + row + {i}u) * {n} + column;\n"
         );
         for j in 0..BLOCK {
-            let result = narrow(c.dtype, &format!("sum{i}[{j}]"));
-            writes += &format!("        if (column + {j}u < {n}) {{ c[at + {j}u] = {result}; }}\n");
+            writes += &format!("        if (column + {j}u < {n}) {{ put(at + {j}u, sum{i}[{j}]); }}\n");
         }
         writes += "    }\n";
     }
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
 @group(0) @binding(1) var<storage, read> b: array<{stored}>;
-@group(0) @binding(2) var<storage, read_write> c: array<{stored}>;
-@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
+{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
 
+{functions}
 @compute @workgroup_size({THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
@@ -63,14 +63,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {reads}{sums}    }}
 {writes}}}
 ",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        uniform = 2 + bindings.len(),
         vectors = params.vectors(),
     );
     Program {
         label: "matmul",
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
         groups: groups_for(threads, THREADS),
         scratch: Vec::new(),

@@ -13,9 +13,9 @@
 use super::Sizes;
 use super::tiled::{Read, Side};
 use super::tiling::{DEPTH, Tile};
-use crate::backend::wgsl::{Params, lane_type, storage_type};
-use crate::dtype::DType;
+use crate::backend::wgsl::Params;
 use crate::op::parts::scratch;
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Param, Program};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
@@ -130,17 +130,25 @@ impl<'a> Loader<'a> {
 /// The kernel for these sizes; with more than one part, K is shared out and the results go to a scratch buffer.
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: usize) -> Program {
     let Sizes { batches, m, n, k } = *sizes;
-    let (_, c) = &call.outputs[0];
     let [rows, columns] = tile.size();
     let threads = tile.threads[0] * tile.threads[1];
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
     let (load_a, load_b) = (Loader::new(&a, threads, k), Loader::new(&b, threads, k));
-    let mut params = Params::default();
+    let mut params = Params::baked();
     let bases = base(&a, &mut params) + &base(&b, &mut params);
+    let fours = n.is_multiple_of(4);
+    let Results { enable, declarations, bindings, functions } = match parts {
+        1 => Results::new(call, &mut params, 2, fours),
+        _ => Results::of_parts(call, 2, fours),
+    };
     let uniform = match params.list.len() {
         0 => String::new(),
-        _ => format!("@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {}>;\n", params.vectors()),
+        _ => format!(
+            "@group(0) @binding({}) var<uniform> params: array<vec4<u32>, {}>;\n",
+            2 + bindings.len(),
+            params.vectors()
+        ),
     };
     let length = k.div_ceil(parts).next_multiple_of(DEPTH);
     let end = match parts {
@@ -156,13 +164,10 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
             both(k0, true)
         ),
     };
-    let stored = if parts == 1 { storage_type(c.dtype) } else { lane_type(c.dtype) };
-    let element_c = if n.is_multiple_of(4) { format!("vec4<{stored}>") } else { stored.to_string() };
     let source = format!(
-        "{enable}{declare_a}{declare_b}@group(0) @binding(2) var<storage, read_write> c: array<{element_c}>;
-{uniform}var<workgroup> lines_a: array<f32, {memory_a}>;
+        "{enable}{declare_a}{declare_b}{declarations}{uniform}var<workgroup> lines_a: array<f32, {memory_a}>;
 var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
-
+{functions}
 @compute @workgroup_size({threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
 {position}    let row0 = group.y * {rows}u;
@@ -179,7 +184,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }}
 {write}}}
 ",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
         declare_a = a.declaration(0),
         declare_b = b.declaration(1),
         memory_a = rows * DEPTH,
@@ -192,16 +196,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         store_a = load_a.store(),
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
-        steps = (0..DEPTH).map(|line| step(tile, line)).collect::<String>(),
-        write = results(tile).map(|(r, v)| write(tile, sizes, stored, r, v)).collect::<String>(),
+        steps = (0..DEPTH).map(|line| step(tile, line, 0)).collect::<String>(),
+        write = results(tile).map(|(r, v)| write(tile, sizes, r, v)).collect::<String>(),
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
-    let target = if parts == 1 { Bound::Output(0) } else { Bound::Scratch(0) };
     Program {
         label: "matmul",
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Input(1), target],
+        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
         groups,
         scratch: scratch(call, parts),
@@ -213,11 +216,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 /// `base_a`: where the batch's matrix starts.
 fn base(side: &Side, params: &mut Params) -> String {
     let level = &side.operand.access.levels[0];
-    let offset = match level.offset.terms.len() {
-        0 => format!("{}u", level.offset.constant as u32),
-        _ => params.push(Param::Linear(level.offset.clone())),
-    };
-    let mut text = offset;
+    let mut text = params.push(Param::Linear(level.offset.clone()));
     let mut inner = 1;
     for axis in level.axes[..level.axes.len() - 2].iter().rev() {
         if axis.size > 1 {
@@ -230,7 +229,7 @@ fn base(side: &Side, params: &mut Params) -> String {
 
 /// Where a thread's results lie in the tile: 32 threads that follow each other form 4 rows of 8, so that they read
 /// few different numbers of A and of B.
-fn position(tile: &Tile) -> String {
+pub(in crate::op) fn position(tile: &Tile) -> String {
     let across = tile.threads[1] / 8;
     let shuffled: String =
         (0..DEPTH / 4).map(|q| format!("    let row_place{q} = (row_thread * 4u) ^ {}u;\n", q * 8)).collect();
@@ -243,18 +242,18 @@ fn position(tile: &Tile) -> String {
 }
 
 /// Row and vector of each result of a thread.
-fn results(tile: &Tile) -> impl Iterator<Item = (usize, usize)> + use<> {
+pub(in crate::op) fn results(tile: &Tile) -> impl Iterator<Item = (usize, usize)> + use<> {
     let [rows, columns] = tile.per_thread;
     (0..rows).flat_map(move |r| (0..columns / 4).map(move |v| (r, v)))
 }
 
 /// The row of the tile, relative to the thread's first, where a thread's row `r` lies.
-fn row_offset(tile: &Tile, r: usize) -> usize {
+pub(in crate::op) fn row_offset(tile: &Tile, r: usize) -> usize {
     r / 4 * tile.threads[0] * 4 + r % 4
 }
 
-/// Adds the products of one step of K.
-fn step(tile: &Tile, line: usize) -> String {
+/// Adds the products of one step of K. Vectors of a line of B may be shuffled: number c of the line lies at c ^ shuffle.
+pub(in crate::op) fn step(tile: &Tile, line: usize, shuffle: usize) -> String {
     let [rows, columns] = tile.size();
     let mut text = String::from("        {\n");
     for r in 0..tile.per_thread[0] {
@@ -263,7 +262,9 @@ fn step(tile: &Tile, line: usize) -> String {
     }
     for v in 0..tile.per_thread[1] / 4 {
         let at = line * columns / 4 + v * tile.threads[1];
-        _ = writeln!(text, "            let b{v} = lines_b[column_thread + {at}u];");
+        let column =
+            if shuffle == 0 { "column_thread".into() } else { format!("(column_thread ^ {shuffle}u)") };
+        _ = writeln!(text, "            let b{v} = lines_b[{column} + {at}u];");
     }
     for (r, v) in results(tile) {
         _ = writeln!(text, "            c{r}_{v} = fma(vec4<f32>(a{r}), b{v}, c{r}_{v});");
@@ -272,7 +273,7 @@ fn step(tile: &Tile, line: usize) -> String {
 }
 
 /// Writes four neighbouring results, as far as they are inside C.
-fn write(tile: &Tile, sizes: &Sizes, stored: &str, r: usize, v: usize) -> String {
+fn write(tile: &Tile, sizes: &Sizes, r: usize, v: usize) -> String {
     let Sizes { m, n, .. } = *sizes;
     let [rows, columns] = tile.size();
     let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
@@ -287,10 +288,10 @@ fn write(tile: &Tile, sizes: &Sizes, stored: &str, r: usize, v: usize) -> String
         conditions.push(format!("{column} < {n}u"));
     }
     let single = |(j, component): (usize, &str)| {
-        format!("if ({column} + {j}u < {n}u) {{ c[{at} + {j}u] = {stored}(c{r}_{v}.{component}); }}")
+        format!("if ({column} + {j}u < {n}u) {{ put({at} + {j}u, c{r}_{v}.{component}); }}")
     };
     let body = match vectors {
-        true => format!("c[({at}) / 4u] = vec4<{stored}>(c{r}_{v});"),
+        true => format!("put({at}, c{r}_{v});"),
         false => COMPONENTS.into_iter().enumerate().map(single).collect::<Vec<_>>().join(" "),
     };
     match conditions.is_empty() {

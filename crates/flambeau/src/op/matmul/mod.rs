@@ -6,10 +6,10 @@
 
 mod blocks;
 mod cpu;
-mod large;
+pub(super) mod large;
 mod simple;
 mod tiled;
-mod tiling;
+pub(super) mod tiling;
 
 use super::elementwise::Block;
 use super::parts::sum_of_parts;
@@ -32,11 +32,11 @@ pub(crate) struct MatMul;
 const SIMPLE: usize = 8192;
 
 /// Sizes of one product.
-struct Sizes {
-    batches: usize,
-    m: usize,
-    n: usize,
-    k: usize,
+pub(super) struct Sizes {
+    pub batches: usize,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
 }
 
 fn sizes(a: &[usize], c: &[usize]) -> Sizes {
@@ -122,6 +122,10 @@ impl Structured for MatMul {
             _ => unreachable!("matmul promotes its operands to one number type"),
         }
         Ok(())
+    }
+
+    fn takes_epilogue(&self) -> bool {
+        true
     }
 
     fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {

@@ -1,8 +1,8 @@
 //! The product on the GPU with one thread per result: for integers, and for products too small for tiles.
 
 use super::Sizes;
-use crate::backend::wgsl::{Params, groups_for, lane_type, narrow, storage_type, widen};
-use crate::dtype::DType;
+use crate::backend::wgsl::{Params, groups_for, lane_type, storage_type, widen};
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Param, Program};
 use crate::plan::kernel::{Operand, StructuredCall};
 
@@ -14,12 +14,13 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (find_a, [row_a, stride_a]) = matrix(&mut params, a, "a");
     let (find_b, [stride_b, column_b]) = matrix(&mut params, b, "b");
     let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
+    let Results { enable, declarations, bindings, functions } = Results::new(call, &mut params, 2, false);
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
 @group(0) @binding(1) var<storage, read> b: array<{stored}>;
-@group(0) @binding(2) var<storage, read_write> c: array<{stored}>;
-@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
+{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
 
+{functions}
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
@@ -34,20 +35,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     for (var i = 0u; i < {k}; i++) {{
         sum += {read_a} * {read_b};
     }}
-    c[at] = {result};
+    put(at, sum);
 }}
 ",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        uniform = 2 + bindings.len(),
         vectors = params.vectors(),
         read_a = widen(a.meta.dtype, &format!("a[at_a + i * {stride_a}]")),
         read_b = widen(b.meta.dtype, &format!("b[at_b + i * {stride_b}]")),
-        result = narrow(c.dtype, "sum"),
     );
     Program {
         label: "matmul",
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
         groups: groups_for(c.numel(), 64),
         scratch: Vec::new(),

@@ -16,9 +16,9 @@
 
 use super::Sizes;
 use super::tiling::Tiling;
-use crate::backend::wgsl::{Params, lane_type, storage_type};
-use crate::dtype::DType;
+use crate::backend::wgsl::{Params, storage_type};
 use crate::op::parts::scratch;
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Param, Program};
 use crate::plan::access::{Axis, Level};
 use crate::plan::kernel::{Operand, StructuredCall};
@@ -175,7 +175,6 @@ fn load_{name}(base: u32, x: u32, k: u32, end: u32) -> mat4x4<f32> {{\n{load}}}\
 /// The kernel for these sizes.
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tiling: &Tiling) -> Program {
     let Sizes { batches, m, n, k } = *sizes;
-    let (_, c) = &call.outputs[0];
     let [rows, columns] = tiling.tile;
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
@@ -185,13 +184,18 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tiling: &Tiling) -> 
     let (pk, part) = (params.size(k), params.size(tiling.part_length(k)));
     let (threads_m, threads_n) = (tiling.threads()[0], tiling.threads()[1]);
     let threads = threads_m * threads_n * tiling.slices;
-    let writer = Writer::new(c.dtype, n, tiling, &mut params, m);
+    let write = write([m, n], &mut params);
+    let fours = n.is_multiple_of(4);
+    let Results { enable, declarations, bindings, functions } = match tiling.parts {
+        1 => Results::new(call, &mut params, 2, fours),
+        _ => Results::of_parts(call, 2, fours),
+    };
     let source = format!(
-        "{enable}{declare_a}{declare_b}{declare_c}@group(0) @binding(3) var<uniform> params: array<vec4<u32>, VECTORS>;
+        "{enable}{declare_a}{declare_b}{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, VECTORS>;
 // Lines of A, then lines of B.
 var<workgroup> lines: array<vec4<f32>, {memory}>;
 
-{functions_a}{functions_b}{write}
+{functions_a}{functions_b}{functions}{write}
 fn swizzle(column: u32, line: u32) -> u32 {{ return column ^ ((line / 4u * 2u) & {mask}u); }}
 
 @compute @workgroup_size({threads})
@@ -212,13 +216,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {finish}    }}
 }}
 ",
-        enable = if c.dtype == DType::F16 { "enable f16;\n" } else { "" },
+        uniform = 2 + bindings.len(),
         declare_a = a.declaration(0),
         declare_b = b.declaration(1),
-        declare_c = writer.declaration,
         functions_a = a.functions(&mut params),
         functions_b = b.functions(&mut params),
-        write = writer.function,
         memory = (rows + columns) * tiling.depth / 4,
         mask = (rows.min(columns) / 4).min(8) - 1,
         position = position(tiling),
@@ -233,12 +235,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let source = source.replace("VECTORS", &params.vectors().to_string());
     let groups =
         [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * tiling.parts).min(65_535) as u32];
-    let target = if tiling.parts == 1 { Bound::Output(0) } else { Bound::Scratch(0) };
     Program {
         label: "matmul",
         source,
         entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Input(1), target],
+        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
         groups,
         scratch: scratch(call, tiling.parts),
@@ -438,37 +439,21 @@ fn finish(tiling: &Tiling) -> String {
     )
 }
 
-/// How four neighbouring results are written.
-struct Writer {
-    declaration: String,
-    function: String,
-}
-
-impl Writer {
-    fn new(dtype: DType, n: usize, tiling: &Tiling, params: &mut Params, m: usize) -> Writer {
-        let stored = if tiling.parts == 1 { storage_type(dtype) } else { lane_type(dtype) };
-        let (pm, pn) = (params.size(m), params.size(n));
-        let vectors = n.is_multiple_of(4);
-        let element = if vectors { format!("vec4<{stored}>") } else { stored.to_string() };
-        let body = match vectors {
-            true => format!(
-                "    if (row < {pm} && column < {pn}) {{
-        c[((job * {pm} + row) * {pn} + column) / 4u] = vec4<{stored}>(result);
-    }}
-"
-            ),
-            false => format!(
-                "    if (row >= {pm}) {{ return; }}
+/// `fn write(job, row, column, result)`: hands on four neighbouring results, as far as they are inside C.
+fn write([m, n]: [usize; 2], params: &mut Params) -> String {
+    let (pm, pn) = (params.size(m), params.size(n));
+    let body = match n.is_multiple_of(4) {
+        true => format!(
+            "    if (row < {pm} && column < {pn}) {{ put((job * {pm} + row) * {pn} + column, result); }}\n"
+        ),
+        false => format!(
+            "    if (row >= {pm}) {{ return; }}
     let at = (job * {pm} + row) * {pn} + column;
     for (var j = 0u; j < 4u; j++) {{
-        if (column + j < {pn}) {{ c[at + j] = {stored}(result[j]); }}
+        if (column + j < {pn}) {{ put(at + j, result[j]); }}
     }}
 "
-            ),
-        };
-        Writer {
-            declaration: format!("@group(0) @binding(2) var<storage, read_write> c: array<{element}>;\n"),
-            function: format!("fn write(job: u32, row: u32, column: u32, result: vec4<f32>) {{\n{body}}}\n"),
-        }
-    }
+        ),
+    };
+    format!("fn write(job: u32, row: u32, column: u32, result: vec4<f32>) {{\n{body}}}\n")
 }

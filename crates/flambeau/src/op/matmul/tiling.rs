@@ -8,7 +8,7 @@ const BUSY: usize = 128;
 const BUSY_WITH_PARTS: usize = 256;
 
 /// Steps of K per round of the large kernel.
-pub(super) const DEPTH: usize = 16;
+pub(in crate::op) const DEPTH: usize = 16;
 /// Rounds below which another part along K would cost more than it saves.
 const ROUNDS_PER_PART: usize = 8;
 /// Parts at most: each is written and read once more.
@@ -18,7 +18,7 @@ const LARGE: usize = 1 << 22;
 
 /// The tile of C that a workgroup of the large kernel makes.
 #[derive(Debug, PartialEq)]
-pub(super) struct Tile {
+pub(in crate::op) struct Tile {
     /// Threads along rows and columns.
     pub threads: [usize; 2],
     /// Rows and columns of C per thread, 4 or 8.
@@ -53,27 +53,33 @@ pub(super) enum Choice {
 impl Choice {
     /// The large kernel where it keeps the GPU busy, with the tile that should be the fastest.
     pub fn of(sizes: &Sizes) -> Choice {
-        let Sizes { batches, m, n, k } = *sizes;
-        let choices = TILES.iter().filter_map(|tile| {
-            let [rows, columns] = tile.size();
-            let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
-            let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, MAX_PARTS);
-            let parts = if tiles >= BUSY { 1 } else { (BUSY_WITH_PARTS / tiles).clamp(1, most) };
-            let filled = (m * n * batches) as f64 / (tiles * rows * columns) as f64;
-            let (wanted, cost_of_parts) = match parts {
-                1 => (BUSY, 1.0),
-                _ => (BUSY_WITH_PARTS, 1.15 + 0.01 * parts as f64),
-            };
-            let busy = ((tiles * parts) as f64 / wanted as f64).min(1.0);
-            let pays = tiles * parts >= BUSY && batches * parts <= 65_535;
-            pays.then_some((tile.speed * filled * busy / cost_of_parts, tile, parts))
-        });
-        let best = choices.max_by(|a, b| a.0.total_cmp(&b.0));
-        match best {
-            Some((_, tile, parts)) if batches * m * n * k >= LARGE => Choice::Large(tile, parts),
-            _ => Choice::Small(Tiling::fitting(sizes)),
+        match large(sizes, MAX_PARTS) {
+            Some((tile, parts)) => Choice::Large(tile, parts),
+            None => Choice::Small(Tiling::fitting(sizes)),
         }
     }
+}
+
+/// The tile and the number of parts, up to a number, with which the large kernel keeps the GPU busy; None where it does
+/// not.
+pub(in crate::op) fn large(sizes: &Sizes, max_parts: usize) -> Option<(&'static Tile, usize)> {
+    let Sizes { batches, m, n, k } = *sizes;
+    let choices = TILES.iter().filter_map(|tile| {
+        let [rows, columns] = tile.size();
+        let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
+        let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, max_parts);
+        let parts = if tiles >= BUSY { 1 } else { (BUSY_WITH_PARTS / tiles).clamp(1, most) };
+        let filled = (m * n * batches) as f64 / (tiles * rows * columns) as f64;
+        let (wanted, cost_of_parts) = match parts {
+            1 => (BUSY, 1.0),
+            _ => (BUSY_WITH_PARTS, 1.15 + 0.01 * parts as f64),
+        };
+        let busy = ((tiles * parts) as f64 / wanted as f64).min(1.0);
+        let pays = tiles * parts >= BUSY && batches * parts <= 65_535;
+        pays.then_some((tile.speed * filled * busy / cost_of_parts, tile, parts))
+    });
+    let best = choices.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|_| batches * m * n * k >= LARGE).map(|(_, tile, parts)| (tile, parts))
 }
 
 /// The sizes of the small kernel.

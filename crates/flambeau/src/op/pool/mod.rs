@@ -308,6 +308,10 @@ impl Structured for Pool {
         Ok(())
     }
 
+    fn takes_epilogue(&self) -> bool {
+        true
+    }
+
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         if call.outputs[0].1.numel() == 0 {
             return Ok(Vec::new());

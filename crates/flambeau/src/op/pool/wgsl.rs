@@ -3,6 +3,7 @@
 use super::{Divisor, Pool, PoolKind, Window};
 use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
 use crate::dtype::DType;
+use crate::op::results::Results;
 use crate::op::structured::{Bound, Program, Structured};
 use crate::plan::kernel::StructuredCall;
 
@@ -10,15 +11,20 @@ pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
     let dtype = call.outputs[0].1.dtype;
     let mut params = Params::default();
     let numel = params.size(call.outputs[0].1.numel());
-    let (declarations, bindings) = bindings(op.kind);
     let stored = storage_type(dtype);
+    let (operands, mut bindings) = operands(op.kind);
+    let results = match op.kind {
+        PoolKind::Max => maxima(stored),
+        _ => Results::new(call, &mut params, bindings.len(), false),
+    };
+    bindings.extend(results.bindings);
     let body = match op.kind {
         PoolKind::Max | PoolKind::Mean(_) => op.over_window(dtype),
         PoolKind::MaxBackward | PoolKind::MeanBackward(_) => op.over_windows_of_element(dtype),
     };
     let source = format!(
-        "{enable}{declarations}@group(0) @binding({last}) var<uniform> params: array<vec4<u32>, {vectors}>;
-
+        "{enable}{operands}{declarations}@group(0) @binding({last}) var<uniform> params: array<vec4<u32>, {vectors}>;
+{functions}
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
@@ -26,8 +32,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (at >= {numel}) {{ return; }}
 {body}}}
 ",
-        enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
-        declarations = declarations.replace("STORED", stored),
+        enable = if dtype == DType::F16 { "enable f16;\n" } else { results.enable },
+        operands = operands.replace("STORED", stored),
+        declarations = results.declarations,
+        functions = results.functions,
         last = bindings.len(),
         vectors = params.vectors(),
     );
@@ -44,28 +52,31 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 }
 
-fn bindings(kind: PoolKind) -> (&'static str, Vec<Bound>) {
+fn operands(kind: PoolKind) -> (&'static str, Vec<Bound>) {
     match kind {
-        PoolKind::Max => (
-            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
-@group(0) @binding(1) var<storage, read_write> y: array<STORED>;
-@group(0) @binding(2) var<storage, read_write> places: array<i32>;
-",
-            vec![Bound::Input(0), Bound::Output(0), Bound::Output(1)],
-        ),
         PoolKind::MaxBackward => (
             "@group(0) @binding(0) var<storage, read> x: array<STORED>;
 @group(0) @binding(1) var<storage, read> places: array<i32>;
-@group(0) @binding(2) var<storage, read_write> y: array<STORED>;
 ",
-            vec![Bound::Input(0), Bound::Input(1), Bound::Output(0)],
+            vec![Bound::Input(0), Bound::Input(1)],
         ),
-        PoolKind::Mean(_) | PoolKind::MeanBackward(_) => (
-            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
-@group(0) @binding(1) var<storage, read_write> y: array<STORED>;
-",
-            vec![Bound::Input(0), Bound::Output(0)],
+        PoolKind::Max | PoolKind::Mean(_) | PoolKind::MeanBackward(_) => {
+            ("@group(0) @binding(0) var<storage, read> x: array<STORED>;\n", vec![Bound::Input(0)])
+        }
+    }
+}
+
+/// Maxima have a second result: where they were found.
+fn maxima(stored: &str) -> Results {
+    Results {
+        enable: "",
+        declarations: format!(
+            "@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
+@group(0) @binding(2) var<storage, read_write> places: array<i32>;
+"
         ),
+        bindings: vec![Bound::Output(0), Bound::Output(1)],
+        functions: String::new(),
     }
 }
 
@@ -174,8 +185,7 @@ impl Pool {
             ),
             false => {
                 let divisor = self.divisor_of("c");
-                let mean = narrow(dtype, &format!("(sum / {divisor})"));
-                format!("    sum += value;\n{close}    y[at] = {mean};\n")
+                format!("    sum += value;\n{close}    put(at, sum / {divisor});\n")
             }
         };
         code
@@ -221,6 +231,6 @@ impl Pool {
             }
             _ => format!("    sum += {value} / {};\n", self.divisor_of("o")),
         };
-        code + &format!("{close}    y[at] = {};\n", narrow(dtype, "sum"))
+        code + &format!("{close}    put(at, sum);\n")
     }
 }

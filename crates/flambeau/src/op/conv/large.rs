@@ -1,0 +1,262 @@
+//! Convolutions that fill the GPU, as the matrix products they are (see `wgsl`), by the design of large products: see
+//! `matmul::large`. What a layer fixes is in the shader; steps are unrolled; the numbers of the next round are on their
+//! way while one is computed.
+//!
+//! The index of an element is half row or column, half depth. A thread brings elements of a few rows and columns, whose
+//! halves it computes once, and of one step of depth or a few, whose halves it computes once a round: nothing is divided
+//! for a single element. Neighbouring threads read neighbours in memory: 16 steps of depth of the left operand (and of
+//! the right one for the weight), 16 columns of the right one else.
+
+use super::Direction;
+use super::wgsl::{Product, Shader};
+use crate::backend::wgsl::{Params, widen};
+use crate::op::matmul::Sizes;
+use crate::op::matmul::large::{position, results, row_offset, step};
+use crate::op::matmul::tiling::{DEPTH, Tile, large};
+use crate::op::parts::{scratch, sum_of_parts};
+use crate::op::results::Results;
+use crate::op::structured::Program;
+use std::fmt::Write;
+
+/// Parts of the depth at most: weight gradients are small, and sums over many positions.
+const MAX_PARTS: usize = 64;
+/// Rounds of one part: software adapters end loops of more than 65,535.
+const MAX_ROUNDS: usize = 32_768;
+/// Threads that read neighbours.
+const ABREAST: usize = 16;
+
+/// How threads bring the tile of the right operand to workgroup memory.
+struct Right {
+    /// Columns and steps of a thread.
+    columns: Vec<String>,
+    steps: Vec<String>,
+}
+
+impl Shader<'_> {
+    /// The shaders of a product that fills the GPU; None if it does not.
+    pub(super) fn large(&self, product: Product) -> Option<Vec<Program>> {
+        let groups = self.sizes.groups;
+        let sizes = Sizes { batches: groups, m: product.rows, n: product.columns, k: product.depth };
+        let (tile, parts) = large(&sizes, MAX_PARTS)?;
+        let [rows, columns] = tile.size();
+        let length = product.depth.div_ceil(parts).next_multiple_of(DEPTH);
+        let parts = product.depth.div_ceil(length);
+        let grid = [product.columns.div_ceil(columns), product.rows.div_ceil(rows), groups * parts];
+        if grid.iter().any(|&count| count > 65_535) || length / DEPTH > MAX_ROUNDS {
+            return None;
+        }
+        let product = self.large_product(product, tile, parts, length, grid.map(|count| count as u32));
+        Some(match parts {
+            1 => vec![product],
+            _ => vec![product, sum_of_parts(self.call, parts, "conv sum")],
+        })
+    }
+
+    fn large_product(
+        &self,
+        product: Product,
+        tile: &Tile,
+        parts: usize,
+        length: usize,
+        grid: [u32; 3],
+    ) -> Program {
+        let [rows, columns] = tile.size();
+        let threads = tile.threads[0] * tile.threads[1];
+        let mut params = Params::distinct();
+        let places = self.places(&mut params);
+        let [part_length, numel] = [length, self.call.outputs[0].1.numel()].map(|size| params.size(size));
+        let weight = self.direction == Direction::Weight;
+        let (all_columns, depth) = match weight {
+            true => (format!("{}u", product.columns), places.clone()),
+            false => (places.clone(), format!("{}u", product.depth)),
+        };
+        let (_, row_pitch) = self.target();
+        let fours = if weight { product.columns } else { row_pitch }.is_multiple_of(4);
+        let handed_on = match parts {
+            1 => Results::new(self.call, &mut params, 2, fours),
+            _ => Results::of_parts(self.call, 2, fours),
+        };
+        let right = Right::new(weight, threads, columns);
+        let guarded = !product.depth.is_multiple_of(DEPTH);
+        let load = |k0: &str| match guarded {
+            false => self.load(&right, rows, threads, k0, None),
+            true => format!(
+                "        if ({k0} + {DEPTH}u <= {depth}) {{\n{}        }} else {{\n{}        }}\n",
+                self.load(&right, rows, threads, k0, None),
+                self.load(&right, rows, threads, k0, Some(&depth))
+            ),
+        };
+        let source = format!(
+            "{declarations}{windows}{lefts}fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
+var<workgroup> lines_a: array<f32, {memory_a}>;
+var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
+
+@compute @workgroup_size({threads})
+fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
+{position}    let row0 = team.y * {rows}u;
+    let column0 = team.x * {columns}u;
+    let group = team.z % {groups}u;
+    let part = team.z / {groups}u;
+    let first = part * {part_length};
+    let end = min(first + {part_length}, {depth});
+    let fast = thread % {ABREAST}u;
+    let slow = thread / {ABREAST}u;
+{places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
+{store}        workgroupBarrier();
+        if (k0 + {DEPTH}u < end) {{
+{load_next}        }}
+{steps}        workgroupBarrier();
+    }}
+{write}}}
+",
+            declarations = self.declarations(&handed_on, &params),
+            windows = self.window_functions(&places),
+            lefts = self.left_functions(),
+            target = self.target().0,
+            memory_a = rows * DEPTH,
+            memory_b = columns * DEPTH / 4,
+            position = position(tile),
+            groups = self.sizes.groups,
+            places_a = places_of_left(rows, threads, product.rows),
+            places_b = right.places(weight),
+            zero = results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
+            load_first = load("first"),
+            store = store(&right, rows, columns, threads),
+            load_next = load(&format!("(k0 + {DEPTH}u)")),
+            steps = (0..DEPTH).map(|line| step(tile, line, line % 8)).collect::<String>(),
+            write = write(tile, &product, &all_columns, &format!("part * {numel} + "), row_pitch, fours),
+        );
+        let mut program = self.program(source, handed_on, params, grid);
+        program.scratch = scratch(self.call, parts);
+        program
+    }
+
+    /// Reads a round's numbers from memory; beyond an end of the depth, where one is given, the left ones are zero. (The
+    /// right ones always are.)
+    fn load(&self, right: &Right, rows: usize, threads: usize, k0: &str, end: Option<&str>) -> String {
+        let weight = self.direction == Direction::Weight;
+        let mut text = format!("            let depth_offset = left_depth({k0} + fast);\n");
+        for i in 0..rows * ABREAST / threads {
+            let value = widen(self.dtype, &format!("b[a_row{i} + depth_offset]"));
+            _ = match end {
+                None => writeln!(text, "            a_next{i} = {value};"),
+                Some(end) => writeln!(
+                    text,
+                    "            a_next{i} = 0.0;\n            if ({k0} + fast < {end}) {{ a_next{i} = {value}; }}"
+                ),
+            };
+        }
+        for (j, step) in right.steps.iter().enumerate() {
+            let half =
+                if weight { format!("place({k0} + {step}, group)") } else { format!("tap({k0} + {step})") };
+            _ = writeln!(text, "            let b_step{j} = {half};");
+            for i in 0..right.columns.len() {
+                let value = match weight {
+                    true => format!("window(b_step{j}, b_column{i})"),
+                    false => format!("window(b_column{i}, b_step{j})"),
+                };
+                _ = writeln!(text, "            b_next{i}_{j} = {value};");
+            }
+        }
+        text
+    }
+}
+
+impl Right {
+    fn new(weight: bool, threads: usize, columns: usize) -> Right {
+        let lines = threads / ABREAST;
+        let along = |name: &str, apart: usize, count: usize| {
+            (0..count).map(|i| format!("({name} + {}u)", i * apart)).collect::<Vec<_>>()
+        };
+        match weight {
+            true => Right { columns: along("slow", lines, columns / lines), steps: vec!["fast".into()] },
+            false => Right {
+                columns: along("fast", ABREAST, columns / ABREAST),
+                steps: along("slow", lines, DEPTH / lines),
+            },
+        }
+    }
+
+    /// The halves of a thread's columns, and registers for its numbers.
+    fn places(&self, weight: bool) -> String {
+        let mut text = String::new();
+        for (i, column) in self.columns.iter().enumerate() {
+            let half = if weight { "tap(column0 + COLUMN)" } else { "place(column0 + COLUMN, group)" };
+            _ = writeln!(text, "    let b_column{i} = {};", half.replace("COLUMN", column));
+            for j in 0..self.steps.len() {
+                _ = writeln!(text, "    var b_next{i}_{j}: f32;");
+            }
+        }
+        text
+    }
+}
+
+/// The halves of a thread's rows of the left operand, and registers for its numbers. Rows past the end repeat the last.
+fn places_of_left(rows: usize, threads: usize, all: usize) -> String {
+    let lines = threads / ABREAST;
+    let mut text = String::new();
+    for i in 0..rows / lines {
+        let row = format!("row0 + slow + {}u", i * lines);
+        let row = if all.is_multiple_of(rows) { row } else { format!("min({row}, {}u)", all - 1) };
+        _ = writeln!(text, "    let a_row{i} = left_row({row}, group);\n    var a_next{i}: f32;");
+    }
+    text
+}
+
+/// Stores a thread's numbers in workgroup memory, where threads that do so at once meet different banks.
+fn store(right: &Right, rows: usize, columns: usize, threads: usize) -> String {
+    let lines = threads / ABREAST;
+    let mut text = String::new();
+    for i in 0..rows / lines {
+        _ = writeln!(
+            text,
+            "        lines_a[fast * {rows}u + ((slow + {}u) ^ (fast / 4u * 8u))] = a_next{i};",
+            i * lines
+        );
+    }
+    for (i, column) in right.columns.iter().enumerate() {
+        for (j, step) in right.steps.iter().enumerate() {
+            _ = writeln!(
+                text,
+                "        lines_b[{step} * {}u + (({column} / 4u) ^ ({step} % 8u))][{column} % 4u] = b_next{i}_{j};",
+                columns / 4
+            );
+        }
+    }
+    text
+}
+
+/// Hands on a thread's results, as far as they are results.
+fn write(
+    tile: &Tile,
+    product: &Product,
+    columns: &str,
+    origin: &str,
+    row_pitch: usize,
+    fours: bool,
+) -> String {
+    let [rows, _] = tile.size();
+    let mut text = String::new();
+    for v in 0..tile.per_thread[1] / 4 {
+        let column = format!("column0 + column_thread * 4u + {}u", v * tile.threads[1] * 4);
+        for j in 0..if fours { 1 } else { 4 } {
+            _ = write!(
+                text,
+                "    let column{v}_{j} = {column} + {j}u;
+    if (column{v}_{j} < {columns}) {{
+        let begin = {origin}target_of(column{v}_{j}, group);\n"
+            );
+            for r in 0..tile.per_thread[0] {
+                let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
+                let value = if fours { format!("c{r}_{v}") } else { format!("c{r}_{v}[{j}]") };
+                let put = format!("put(begin + {row} * {row_pitch}u, {value});");
+                _ = match product.rows.is_multiple_of(rows) {
+                    true => writeln!(text, "        {put}"),
+                    false => writeln!(text, "        if ({row} < {}u) {{ {put} }}", product.rows),
+                };
+            }
+            text += "    }\n";
+        }
+    }
+    text
+}
