@@ -34,8 +34,11 @@ fn assert_one_kernel(what: &str, product: &dyn Fn() -> Tensor, after: &dyn Fn(&T
     assert_close(&values(&together), &expected, 1e-5, 1e-5);
 }
 
+/// Elementwise work, and what it is called.
+type FollowUp = (&'static str, Box<dyn Fn(&Tensor) -> Tensor>);
+
 /// What may follow a product of results (…, N).
-fn follow_ups(result: &Tensor) -> Vec<(&'static str, Box<dyn Fn(&Tensor) -> Tensor>)> {
+fn follow_ups(result: &Tensor) -> Vec<FollowUp> {
     let (shape, device) = (result.shape().to_vec(), result.device().clone());
     let last = shape[shape.len() - 1];
     let (bias, column) = (random(&[last], 2, &device), random(&[shape[shape.len() - 2], 1], 3, &device));
