@@ -11,8 +11,9 @@ use std::fmt::Write;
 
 /// Threads that share the sums of one channel's weights.
 const REDUCERS: usize = 128;
-/// The longest window that is unrolled; the sums of as many weights fit workgroup memory.
-const UNROLLED: usize = 32;
+/// The longest window that is unrolled: a plane's 3 × 3. (SwiftShader takes minutes and gigabytes to compile the windows
+/// of volumes.) The sums of as many weights fit workgroup memory.
+const UNROLLED: usize = 9;
 /// Positions of a thread below which another part of them would cost more than it saves.
 const POSITIONS: usize = 16;
 
