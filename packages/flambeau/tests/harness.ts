@@ -5,6 +5,8 @@ import type { Device, InitOptions } from "flambeau";
 export interface Test {
   name: string;
   run: (context: Context) => Promise<void> | void;
+  /** Is it about WebGPU, and no test where the CPU computes? */
+  needsGpu: boolean;
 }
 
 /** What the place a test runs in has. */
@@ -27,7 +29,12 @@ export const tests: Test[] = [];
 
 /** Adds a test. */
 export function test(name: string, run: Test["run"]): void {
-  tests.push({ name, run });
+  tests.push({ name, run, needsGpu: false });
+}
+
+/** Adds a test that is about WebGPU. */
+export function gpuTest(name: string, run: Test["run"]): void {
+  tests.push({ name, run, needsGpu: true });
 }
 
 /** Fails unless it is true. */

@@ -1,5 +1,5 @@
 import { currentDevice, init, io, nn, ones, optim, randn, tensor, useDevice, zeros, type Device, type Tensor } from "flambeau";
-import { assert, equal, near, test, throws } from "../harness.js";
+import { assert, equal, gpuTest, near, test, throws } from "../harness.js";
 
 /** Three steps on the device of new tensors; the losses. */
 async function train(): Promise<number[]> {
@@ -58,8 +58,7 @@ test("a tensor beyond what the device can hold is an exception with its size, an
   await trains();
 });
 
-test("an allocation beyond the limit that was set is an exception with the sizes, and training goes on", async ({ gpu, open }) => {
-  if (!gpu) return;
+gpuTest("an allocation beyond the limit that was set is an exception with the sizes, and training goes on", async ({ open }) => {
   const limited = await open({ memoryLimit: 8 << 20 });
   await on(limited, async () => {
     await trains();
@@ -76,8 +75,7 @@ test("an allocation beyond the limit that was set is an exception with the sizes
   });
 });
 
-test("a GPUDevice that exists trains, and stays its owner's", async ({ gpu, adapter }) => {
-  if (!gpu) return;
+gpuTest("a GPUDevice that exists trains, and stays its owner's", async ({ adapter }) => {
   const found = await adapter();
   const own = await found.requestDevice();
   const errors: string[] = [];

@@ -41,11 +41,13 @@ export async function runAll({ device, file, tell, gpu, thorough, filter = "" }:
     return found;
   };
   const failed: string[] = [];
-  for (const { name, run } of tests.filter((test) => test.name.includes(filter))) {
+  const isGpu = opened.info.type === "gpu";
+  const here = tests.filter(({ name, needsGpu }) => name.includes(filter) && (isGpu || !needsGpu));
+  for (const { name, run } of here) {
     const start = performance.now();
     const notes: string[] = [];
     try {
-      await run({ gpu: opened.info.type === "gpu", thorough, open, adapter, file, note: (text) => void notes.push(text) });
+      await run({ gpu: isGpu, thorough, open, adapter, file, note: (text) => void notes.push(text) });
       tell(`ok     ${name} (${Math.round(performance.now() - start)} ms)${notes.map((note) => `\n         ${note}`).join("")}`);
     } catch (error) {
       failed.push(name);

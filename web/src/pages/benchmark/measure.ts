@@ -16,10 +16,13 @@ export interface Contender {
   prepare(work: Work): Promise<Prepared>;
 }
 
+/** How long a run takes, in milliseconds. */
 export interface Timing {
+  /** The median over rounds, the best and the worst round. */
   median: number;
   best: number;
   worst: number;
+  /** The very first run: preparing shaders included. */
   first: number;
   rounds: number;
   runsPerRound: number;

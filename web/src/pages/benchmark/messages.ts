@@ -1,5 +1,6 @@
 /** What the Benchmark page and its worker say to each other. */
 
+import type { Timing } from "./measure.js";
 import type { Task } from "./tasks.js";
 
 export const contenderNames = ["cpu", "gpu", "tfjs", "jax"] as const;
@@ -13,17 +14,9 @@ export interface ToWorker {
 }
 
 /** One contender on one task. */
-export interface Row {
+export interface Row extends Timing {
   task: Task;
   contender: ContenderName;
-  /** Milliseconds of a run: the median over rounds, the best and the worst round. */
-  median: number;
-  best: number;
-  worst: number;
-  /** Milliseconds of the very first run: preparing shaders included. */
-  first: number;
-  rounds: number;
-  runsPerRound: number;
   /** Elements compared with the CPU's, the largest difference, and the largest value there. */
   compared: number;
   maxError: number;
