@@ -39,14 +39,19 @@ const FEATURES: [&str; 8] = [
 /// The module: what a page fetches to train, and what it fetches afterwards.
 const PARTS: [&str; 2] = ["flambeau_bg.wasm", "flambeau_later.wasm"];
 
+/// The module where it is in one part.
+const WHOLE: &str = "flambeau_bg.wasm";
+
 /// What wasm-opt does.
 const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuum"];
 
 /// Which form of the module is built.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// What is published.
-    Package,
+    /// What pages fetch.
+    Page,
+    /// What Node reads from disk.
+    Node,
     /// With the library's own test suite in it.
     Test,
 }
@@ -55,14 +60,17 @@ enum Form {
 pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
     let package = package(workspace);
     install(workspace, &package)?;
-    let module = compile(workspace, Form::Package)?;
-    let generated = package.join("src/wasm");
-    bindgen(workspace, &module, &generated, Some(&package.join("later.txt")))?;
+    let (for_pages, for_node) = (package.join("src/wasm"), package.join("src/wasm-node"));
+    let module = compile(workspace, Form::Page)?;
+    bindgen(workspace, &module, &for_pages, Some(&package.join("later.txt")))?;
+    let module = compile(workspace, Form::Node)?;
+    bindgen(workspace, &module, &for_node, None)?;
     let dist = package.join("dist");
     clean(&dist)?;
     for part in PARTS {
-        shrink(&package, &generated.join(part), &dist.join("wasm").join(part))?;
+        shrink(&package, &for_pages.join(part), &dist.join("wasm").join(part))?;
     }
+    shrink(&package, &for_node.join(WHOLE), &dist.join("node").join(WHOLE))?;
     script(&package, &["scripts/build.mjs"])?;
     script(&package, &["scripts/size.mjs"])?;
     let size = shell::output(node().current_dir(&package).args(["scripts/size.mjs", "--short"]));
@@ -143,13 +151,14 @@ pub fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
 /// Builds the module; returns where it is.
 fn compile(workspace: &Workspace, form: Form) -> Result<PathBuf, Failure> {
     let compiler = Compiler::find(workspace)?;
-    let mut args = vec!["--package", "flambeau-web", "--profile", "web"];
+    let profile = if form == Form::Node { "node" } else { "web" };
+    let mut args = vec!["--package", "flambeau-web", "--profile", profile];
     if form == Form::Test {
         args.extend(["--features", "selftest"]);
     }
     let next = "Mend what the compiler reports above, then `cargo xtask web`.";
     shell::run(&mut compiler.build(workspace, &args), next)?;
-    Ok(compiler.folder(workspace).join("web/flambeau_web.wasm"))
+    Ok(compiler.folder(workspace).join(profile).join("flambeau_web.wasm"))
 }
 
 /// Writes the module's JavaScript; with a list of what can wait, the module in two parts.

@@ -1,12 +1,12 @@
 /**
  * The WebAssembly module: loaded once, by `init`.
  *
- * It comes in two parts that share one memory. The first is enough to train the usual small models on a GPU. The second
- * (the CPU backend, files, rarer layers, losses and ops) is fetched in the background after the first training step;
- * what needs it sooner gets it at once.
+ * For pages it comes in two parts that share one memory. The first is enough to train the usual small models on a GPU.
+ * The second (the CPU backend, files, rarer layers, losses and ops) is fetched in the background after the first
+ * training step; what needs it sooner gets it at once. Node has it whole, and compiled for speed.
  */
 
-import * as bindings from "./wasm/flambeau.js";
+import { bindings, first as firstPlace, second } from "./parts.js";
 
 export type Bindings = typeof bindings;
 
@@ -16,8 +16,8 @@ export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Mo
 let loading: Promise<void> | undefined;
 let first: WebAssembly.Exports | undefined;
 let later: Promise<void> | undefined;
-let laterPlace: string | URL = new URL("./wasm/flambeau_later.wasm", import.meta.url);
-let isWhole = false;
+let laterPlace = second;
+let isWhole = second === undefined;
 
 /** The module's calls; an error before `init`. */
 export function wasm(): Bindings {
@@ -56,14 +56,14 @@ export function loadSoon(): void {
 }
 
 async function start(source?: WasmSource): Promise<void> {
-  const place = source ?? new URL("./wasm/flambeau_bg.wasm", import.meta.url);
-  if (source !== undefined) laterPlace = besides(source) ?? laterPlace;
+  const place = source ?? firstPlace;
+  if (source !== undefined && laterPlace !== undefined) laterPlace = besides(source) ?? laterPlace;
   const module = await compiled(place);
   const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), later: { load: loadWholeNow } });
   bindings.finish(instance, module);
   first = instance.exports;
   // Outside of browsers nothing is fetched, and there is no way to read a file at once that all runtimes share.
-  if (isFile(laterPlace)) await loadWhole();
+  if (laterPlace !== undefined && isFile(laterPlace)) await loadWhole();
 }
 
 /** Where the second part lies: beside the first, unless that has no address or another name. */
@@ -107,7 +107,7 @@ async function file(place: URL): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function fetchWhole(): Promise<void> {
-  if (isWhole) return;
+  if (isWhole || laterPlace === undefined) return;
   const module = await compiled(laterPlace);
   await WebAssembly.instantiate(module, imports());
   isWhole = true;
@@ -121,7 +121,7 @@ function imports(): WebAssembly.Imports {
 
 /** Called by the module when it needs its second part and cannot wait. */
 function loadWholeNow(): void {
-  if (isWhole) return;
+  if (isWhole || laterPlace === undefined) return;
   const request = new XMLHttpRequest();
   request.open("GET", laterPlace, false);
   // Pages cannot ask for bytes at once, but for text whose characters are bytes.

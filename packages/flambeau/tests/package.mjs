@@ -21,7 +21,7 @@ async function manifest(folder) {
   const wrong = [];
   if (sideEffects !== false) wrong.push("sideEffects is not false: bundlers keep what nobody uses");
   for (const [name, target] of Object.entries(exports)) {
-    if (typeof target === "object" && Object.keys(target)[0] !== "types") wrong.push(`${name}: types must come first`);
+    if (typeof target === "object" && !name.endsWith(".wasm") && Object.keys(target)[0] !== "types") wrong.push(`${name}: types must come first`);
     for (const file of typeof target === "object" ? Object.values(target) : [target]) {
       if (!existsSync(join(folder, file))) wrong.push(`${name}: there is no ${file} in the package`);
     }

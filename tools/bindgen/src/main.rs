@@ -44,14 +44,14 @@ fn write(module: &Path, folder: &Path, later: Option<&Path>) -> Result<()> {
         .omit_default_module_path(true)
         .out_name("flambeau")
         .generate(folder)?;
+    open_loader(folder)?;
     let Some(later) = later else { return Ok(()) };
     let text = fs::read_to_string(later).map_err(|error| format!("{}: {error}", later.display()))?;
     let rules = Rules::parse(&text);
     let whole = folder.join("flambeau_bg.wasm");
     let parts = split::split(&fs::read(&whole)?, |name| rules.moves(name))?;
     fs::write(&whole, parts.first)?;
-    fs::write(folder.join("flambeau_later.wasm"), parts.later)?;
-    open_loader(folder)
+    Ok(fs::write(folder.join("flambeau_later.wasm"), parts.later)?)
 }
 
 /// Lets the package instantiate the module itself, with the import that the second part needs.

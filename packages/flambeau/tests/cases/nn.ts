@@ -249,12 +249,13 @@ test("memory stays flat over ten thousand steps", async ({ gpu, note, thorough }
   note(`after ${2 * quarter} and ${4 * quarter} steps: ${JSON.stringify(seen)}`);
   const [middle, end] = seen;
   assert(middle !== undefined && end !== undefined, "two halves");
-  // The module's allocator may still take a page or two in the first thousands of steps.
-  const pages = (end.wasm - middle.wasm) / 65_536;
-  assert(pages <= (quarter < 2500 ? 2 : 0), `the module's memory grew by ${pages} pages`);
-  // Which buffers meet in a bind group settles in the first thousands, too.
-  const rest = ({ bindGroups, ...counts }: typeof end) => ({ ...counts, wasm: 0, bindGroups: quarter < 2500 ? 0 : bindGroups });
-  equal(rest(end), rest(middle));
+  equal([end.planMisses, end.pipelines], [middle.planMisses, middle.pipelines]);
+  assert(end.tensors <= middle.tensors, `tensors: ${middle.tensors}, then ${end.tensors}`);
+  // How many steps are on their way at once, and so which buffers meet, depends on the machine; a leak has no bound.
+  const most = { inUse: 32_768, wasm: 8 * 65_536, buffers: 50, bindGroups: 50 };
+  for (const what of Object.keys(most) as (keyof typeof most)[]) {
+    assert(end[what] - middle[what] <= most[what], `${what}: ${middle[what]}, and ${end[what]} after ${2 * quarter} more steps`);
+  }
 });
 
 test("idx and csv", async ({ file }) => {

@@ -71,14 +71,15 @@ impl Fold {
         format!("{pad}var {}: {} = {};\n{position}", self.acc(), lane_type(self.dtype), self.initial)
     }
 
-    /// Is `x` better than what `acc` holds? A NaN beats all, and the first of equals stays.
+    /// Is `x` better than what `acc` holds? A NaN beats all, and the first of equals stays. Without `&&` and `||`, which
+    /// branch: loads of the elements that follow would wait for each of these answers.
     fn better(&self, x: &str) -> String {
         let sign = if matches!(self.kind, ReduceKind::Max | ReduceKind::ArgMax) { ">" } else { "<" };
         let acc = self.acc();
         if self.dtype.is_float() {
-            format!("!fl_is_nan({acc}) && ({x} {sign} {acc} || fl_is_nan({x}))")
+            format!("!fl_is_nan({acc}) & (({x} {sign} {acc}) | fl_is_nan({x}))")
         } else {
-            format!("{x} {sign} {acc}")
+            format!("({x} {sign} {acc})")
         }
     }
 
@@ -88,9 +89,12 @@ impl Fold {
         match self.kind {
             ReduceKind::Sum => format!("{pad}{acc} += {x};\n"),
             ReduceKind::Prod => format!("{pad}{acc} *= {x};\n"),
-            ReduceKind::Max | ReduceKind::Min => format!("{pad}if ({}) {{ {acc} = {x}; }}\n", self.better(x)),
+            ReduceKind::Max | ReduceKind::Min => {
+                format!("{pad}{acc} = select({acc}, {x}, {});\n", self.better(x))
+            }
             ReduceKind::ArgMax | ReduceKind::ArgMin => format!(
-                "{pad}if ({pos} == 0xffffffffu || ({})) {{ {acc} = {x}; {pos} = {position}; }}\n",
+                "{pad}{{\n{pad}    let better = ({pos} == 0xffffffffu) | ({});\n{pad}    {acc} = select({acc}, {x}, \
+                 better);\n{pad}    {pos} = select({pos}, {position}, better);\n{pad}}}\n",
                 self.better(x)
             ),
         }
@@ -105,12 +109,12 @@ impl Fold {
         let (acc, pos) = (self.acc(), self.pos());
         // They hold interleaved positions: of equal values the one with the lower position wins.
         let same = match self.dtype.is_float() {
-            true => format!("(x == {acc} || (fl_is_nan(x) && fl_is_nan({acc})))"),
-            false => format!("x == {acc}"),
+            true => format!("((x == {acc}) | (fl_is_nan(x) & fl_is_nan({acc})))"),
+            false => format!("(x == {acc})"),
         };
         format!(
-            "{pad}let x = {value};\n{pad}let p = {position};\n{pad}if (p != 0xffffffffu && ({pos} == 0xffffffffu || \
-             ({better}) || ({same} && p < {pos}))) {{ {acc} = x; {pos} = p; }}\n",
+            "{pad}let x = {value};\n{pad}let p = {position};\n{pad}let wins = ({pos} == 0xffffffffu) | ({better}) | \
+             ({same} & (p < {pos}));\n{pad}if ((p != 0xffffffffu) & wins) {{ {acc} = x; {pos} = p; }}\n",
             better = self.better("x"),
         )
     }
