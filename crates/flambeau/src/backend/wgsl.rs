@@ -103,7 +103,7 @@ impl Params {
         Params { baked: true, ..Params::default() }
     }
 
-    /// Adds a number; returns the WGSL that reads it.
+    /// Adds a number; returns the WGSL that stands for it.
     pub fn push(&mut self, param: Param) -> String {
         match &param {
             Param::Fixed(word) if self.baked => return format!("{word}u"),
@@ -112,6 +112,11 @@ impl Params {
             }
             _ => {}
         }
+        self.word(param)
+    }
+
+    /// Adds a number to the block; returns the WGSL that reads it.
+    pub fn word(&mut self, param: Param) -> String {
         let known = self.list.iter().position(|known| !self.distinct && *known == param);
         let at = known.unwrap_or_else(|| {
             self.list.push(param);

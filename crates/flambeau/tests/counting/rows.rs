@@ -130,3 +130,34 @@ fn cheap_values_are_computed_again() {
     let (rows, columns) = (sum.exp().sum(1), sum.sin().sum(0));
     assert_kernels(2, &[&rows, &columns]);
 }
+
+/// Reductions down columns and over all but the channels, large ones with their sizes in the shader, in few long columns
+/// and in many short ones: one kernel, with the CPU's values.
+#[test]
+fn columns_are_reduced_together() {
+    let _alone = alone();
+    let (cpu, gpu) = (Device::cpu(), crate::common::gpu());
+    let reductions: [&dyn Fn(&Tensor) -> Tensor; 4] =
+        [&|x| (x * 2.0).sum(0), &|x| x.amax(0), &|x| x.argmax(0), &|x| x.square().mean(0).sqrt()];
+    for shape in [vec![700, 96], vec![33, 1030], vec![9000, 40], vec![40, 3, 333], vec![1100, 1000]] {
+        let x = random(&shape, &cpu);
+        let y = flambeau::block_on(x.to(&gpu)).unwrap();
+        for reduce in reductions {
+            let result = reduce(&y);
+            assert_kernels(1, &[&result]);
+            let (got, expected) = (crate::common::values(&result), crate::common::values(&reduce(&x)));
+            crate::common::assert_close(&got, &expected, 1e-4, 1e-5);
+        }
+    }
+    let x = random(&[9, 16, 90, 90], &cpu);
+    let y = flambeau::block_on(x.to(&gpu)).unwrap();
+    for dims in [[0, 2, 3], [1, 2, 3]] {
+        let (got, expected) = (y.square().mean(dims), x.square().mean(dims));
+        crate::common::assert_close(
+            &crate::common::values(&got),
+            &crate::common::values(&expected),
+            1e-5,
+            1e-5,
+        );
+    }
+}

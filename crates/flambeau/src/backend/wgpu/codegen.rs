@@ -3,19 +3,20 @@
 //! The text depends on the kernel's structure only: sizes, strides, offsets and numbers are read from the uniform
 //! block, so that kernels that differ in those share a pipeline.
 
+use super::columns::Columns;
 use super::fold::Fold;
+pub(super) use super::locate::Located;
 use super::rows::RowShape;
 use super::wide::Wide;
 use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::Elementwise;
 use crate::op::structured::{Bound, Param, Program};
-use crate::plan::access::{Access, Embedding};
 use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
 
 /// Threads of the workgroup that reduces one row.
-const ROW_THREADS: usize = 256;
+pub(super) const ROW_THREADS: usize = 256;
 /// Reduced values from which a whole workgroup works on one result.
 const LONG_ROW: usize = 128;
 
@@ -31,6 +32,14 @@ pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
         return vec![Generator::new(kernel, Pass::Rows).finish(threads)];
     }
     let (outer, inner) = (kernel.outer_count(), kernel.inner_count());
+    if let Some(columns) = Columns::of(kernel) {
+        let parts = columns.parts;
+        let mut programs = vec![Generator::new(kernel, Pass::Columns(columns)).finish(threads)];
+        if parts > 1 {
+            programs.push(Generator::new(kernel, Pass::Whole { parts }).finish(threads));
+        }
+        return programs;
+    }
     if kernel.reduction().is_some() && outer < FEW_ROWS && inner >= 4 * ROW_PART {
         let parts = inner.div_ceil(ROW_PART);
         return vec![
@@ -39,6 +48,14 @@ pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
         ];
     }
     vec![Generator::new(kernel, Pass::Only).finish(threads)]
+}
+
+/// Elements from which a reduction has its sizes in its shader: taking apart an element's number by sizes that the
+/// shader does not know takes longer than reading the element.
+const LARGE_REDUCTION: usize = 1 << 20;
+
+fn is_large_reduction(kernel: &Fused) -> bool {
+    kernel.kept < kernel.space.len() && kernel.space.iter().product::<usize>() >= LARGE_REDUCTION
 }
 
 /// Which part of a kernel a shader does.
@@ -52,6 +69,24 @@ enum Pass {
     Whole { parts: usize },
     /// All phases of a kernel that has them.
     Rows,
+    /// Reduces neighbouring rows together, whose elements are neighbours; in parts like `Parts`, or all of it.
+    Columns(Columns),
+}
+
+impl Pass {
+    /// The parts a row is in, where this pass leaves their results in the scratch buffer or finds them there.
+    fn parts(self) -> Option<usize> {
+        match self {
+            Pass::Parts { parts } | Pass::Whole { parts } => Some(parts),
+            Pass::Columns(columns) => (columns.parts > 1).then_some(columns.parts),
+            Pass::Only | Pass::Rows => None,
+        }
+    }
+
+    /// Does it end with parts' results?
+    fn ends_in_parts(self) -> bool {
+        !matches!(self, Pass::Whole { .. }) && self.parts().is_some()
+    }
 }
 
 pub(super) struct Generator<'a> {
@@ -62,22 +97,16 @@ pub(super) struct Generator<'a> {
     checks: Option<usize>,
     pass: Pass,
     /// Temporary names used so far.
-    names: usize,
+    pub names: usize,
     /// In an epilogue: the operand that is the result it follows, and the expression of its value.
     pub given: Option<(usize, String)>,
-}
-
-/// An offset and, where some coordinates have no element, whether this one has.
-pub(super) struct Located {
-    pub at: String,
-    exists: Option<String>,
 }
 
 impl<'a> Generator<'a> {
     fn new(kernel: &'a Fused, pass: Pass) -> Self {
         let mut generator = Generator {
             kernel,
-            params: Params::default(),
+            params: if is_large_reduction(kernel) { Params::baked() } else { Params::default() },
             helpers: Vec::new(),
             status: false,
             checks: None,
@@ -102,7 +131,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Is it the value of the result that an epilogue follows?
-    fn given(&self, kind: &InstKind) -> Option<&str> {
+    pub fn given(&self, kind: &InstKind) -> Option<&str> {
         match (kind, &self.given) {
             (InstKind::Load { operand, .. }, Some((given, value))) if operand == given => Some(value),
             _ => None,
@@ -110,12 +139,11 @@ impl<'a> Generator<'a> {
     }
 
     /// The instructions this pass runs.
-    fn insts(&self) -> impl Iterator<Item = &'a Inst> + use<'a> {
+    pub fn insts(&self) -> impl Iterator<Item = &'a Inst> + use<'a> {
         let pass = self.pass;
         self.kernel.insts.iter().filter(move |inst| match pass {
-            Pass::Only | Pass::Rows => true,
-            Pass::Parts { .. } => inst.inner,
             Pass::Whole { .. } => !inst.inner,
+            pass => inst.inner || !pass.ends_in_parts(),
         })
     }
 
@@ -137,7 +165,7 @@ impl<'a> Generator<'a> {
         let by_row = match self.pass {
             Pass::Only => kernel.reduction().is_some() && self.reduces_rows(),
             Pass::Rows => shape.as_ref().is_some_and(|shape| shape.threads > 1),
-            Pass::Parts { .. } | Pass::Whole { .. } => true,
+            Pass::Parts { .. } | Pass::Whole { .. } | Pass::Columns(_) => true,
         };
         let (body, groups, threads) = match (self.pass, &shape) {
             (_, Some(shape)) if by_row => {
@@ -145,6 +173,9 @@ impl<'a> Generator<'a> {
             }
             (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
             (Pass::Parts { parts }, _) => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
+            (Pass::Columns(columns), _) => {
+                (self.columns_body(columns), wgsl::groups_for(columns.tiles * columns.parts, 1), ROW_THREADS)
+            }
             _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),
             _ => {
                 let body = match &wide {
@@ -156,6 +187,7 @@ impl<'a> Generator<'a> {
         };
         let numel = match self.pass {
             Pass::Parts { parts } => self.params.size(count * parts),
+            Pass::Columns(columns) => self.params.size(columns.tiles * columns.parts),
             Pass::Only | Pass::Whole { .. } | Pass::Rows => self.params.size(count),
         };
         let mut source = String::from(if self.uses_f16() { "enable f16;\n" } else { "" });
@@ -180,7 +212,7 @@ impl<'a> Generator<'a> {
                 declare(&mut source, Bound::Input(position), "read", &name, &stored_as(*dtype, vector));
             }
         }
-        if !matches!(self.pass, Pass::Parts { .. }) {
+        if !self.pass.ends_in_parts() {
             for (position, output) in kernel.outputs.iter().enumerate() {
                 let name = format!("out{position}");
                 let vector = shape.as_ref().is_some_and(|shape| shape.outputs[position]) || wide.is_some();
@@ -189,7 +221,7 @@ impl<'a> Generator<'a> {
             }
         }
         let mut scratch = Vec::new();
-        if let Pass::Parts { parts } | Pass::Whole { parts } = self.pass {
+        if let Some(parts) = self.pass.parts() {
             declare(&mut source, Bound::Scratch(0), "read_write", "parts", "u32");
             scratch.push((count * parts * 8) as u64);
         }
@@ -197,12 +229,13 @@ impl<'a> Generator<'a> {
             source += &wgsl::status_declaration(bindings.len());
             bindings.push(Bound::Status);
         }
-        let vectors = self.params.vectors();
-        _ = writeln!(
-            source,
-            "@group(0) @binding({}) var<uniform> params: array<vec4<u32>, {vectors}>;",
-            bindings.len()
-        );
+        if !self.params.list.is_empty() {
+            let (binding, vectors) = (bindings.len(), self.params.vectors());
+            _ = writeln!(
+                source,
+                "@group(0) @binding({binding}) var<uniform> params: array<vec4<u32>, {vectors}>;"
+            );
+        }
         self.helpers.iter().for_each(|helper| source += helper);
         match &shape {
             Some(shape) => source += &self.phases_memory(shape),
@@ -240,7 +273,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
     pub fn uses_f16(&self) -> bool {
         let reads = |position: usize| self.reads(position) && self.kernel.inputs[position].1 == DType::F16;
-        let writes = !matches!(self.pass, Pass::Parts { .. });
+        let writes = !self.pass.ends_in_parts();
         (0..self.kernel.inputs.len()).any(reads)
             || (writes && self.kernel.outputs.iter().any(|output| output.dtype == DType::F16))
             || self.insts().any(|inst| {
@@ -290,7 +323,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, "", self);
         let count = self.params.size(kernel.inner_count());
         let (index, start, end) = match self.pass {
-            Pass::Only | Pass::Rows => ("number".to_string(), "0u".to_string(), count),
+            Pass::Only | Pass::Rows | Pass::Columns(_) => ("number".to_string(), "0u".to_string(), count),
             Pass::Parts { parts } => {
                 let parts = self.params.size(parts);
                 let start = format!("number % {parts} * {ROW_PART}u");
@@ -337,102 +370,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         Fold::new(reduce.kind, self.kernel.insts[arg].dtype, position, "", self).memory(ROW_THREADS)
     }
 
-    /// Declares c{d} for these dimensions, unravelled from a linear number; only those some access looks at.
-    pub fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
-        let kernel = self.kernel;
-        let pad = "    ".repeat(depth);
-        let read = self.insts().filter(|inst| self.given(&inst.kind).is_none());
-        let read = read.filter_map(|inst| inst.kind.access());
-        let written = kernel.outputs.iter().filter(|output| output.per_element).map(|output| &output.access);
-        let accesses: Vec<&Access> = read.chain(written).collect();
-        let looked_at = |d: usize| {
-            accesses.iter().any(|access| {
-                let axis = &access.levels[0].axes[d];
-                axis.stride != 0 || axis.embedding.is_some()
-            })
-        };
-        let mut code = String::new();
-        let mut rest = from.to_string();
-        for d in dims.clone().rev() {
-            let first = d == dims.start;
-            if looked_at(d) {
-                if first {
-                    _ = writeln!(code, "{pad}let c{d} = {rest};");
-                } else {
-                    let size = self.params.size(kernel.space[d]);
-                    _ = writeln!(code, "{pad}let c{d} = {rest} % {size};");
-                }
-            }
-            if !first {
-                let size = self.params.size(kernel.space[d]);
-                let name = format!("{from}_{d}");
-                _ = writeln!(code, "{pad}let {name} = {rest} / {size};");
-                rest = name;
-            }
-        }
-        code
-    }
-
-    fn name(&mut self, prefix: &str) -> String {
-        self.names += 1;
-        format!("{prefix}{}", self.names)
-    }
-
-    /// Code that finds the element of the current coordinates.
-    pub fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
-        let mut exists: Vec<String> = Vec::new();
-        let mut number = String::new();
-        for (depth, level) in access.levels.iter().enumerate() {
-            let mut terms: Vec<String> = Vec::new();
-            if !level.offset.is_zero() {
-                terms.push(self.params.push(Param::Linear(level.offset.clone())));
-            }
-            let mut rest = number.clone();
-            for (d, axis) in level.axes.iter().enumerate().rev() {
-                let mut c = format!("c{d}");
-                if depth > 0 {
-                    c = self.name("u");
-                    let size = self.params.size(axis.size);
-                    let next = self.name("rest");
-                    _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");
-                    rest = next;
-                }
-                if let Some(Embedding { start, step, len }) = &axis.embedding {
-                    let from = self.name("e");
-                    let start = self.params.push(Param::Linear(start.clone()));
-                    _ = writeln!(code, "{pad}let {from} = {c} - {start};");
-                    let limit = self.params.size(len * step);
-                    exists.push(format!("{from} < {limit}"));
-                    c = from;
-                    if *step != 1 {
-                        let step = self.params.size(*step);
-                        exists.push(format!("{c} % {step} == 0u"));
-                        c = format!("({c} / {step})");
-                    }
-                }
-                match axis.stride {
-                    0 => {}
-                    1 => terms.push(c),
-                    stride => terms.push(format!("{c} * {}", self.params.stride(stride))),
-                }
-            }
-            number = self.name("at");
-            // `index` is 0 in a kernel with one result; a constant instead sends llvmpipe's compiler into a fit of
-            // folding when random numbers are made from it.
-            let nothing = if self.kernel.space.is_empty() { "index" } else { "0u" };
-            let sum = if terms.is_empty() { nothing.to_string() } else { terms.join(" + ") };
-            _ = writeln!(code, "{pad}let {number} = {sum};");
-        }
-        if exists.is_empty() {
-            return Located { at: number, exists: None };
-        }
-        let flag = self.name("has");
-        _ = writeln!(code, "{pad}let {flag} = {};", exists.join(" && "));
-        Located { at: format!("select(0u, {number}, {flag})"), exists: Some(flag) }
-    }
-
     /// The statements of one stage.
-    fn stage(&mut self, inner: bool, depth: usize) -> String {
+    pub fn stage(&mut self, inner: bool, depth: usize) -> String {
         let kernel = self.kernel;
         let pad = "    ".repeat(depth);
         let mut code = String::new();
@@ -533,7 +472,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
     }
 
-    fn stores(&self, depth: usize) -> String {
+    pub fn stores(&self, depth: usize) -> String {
         let pad = "    ".repeat(depth);
         let store = |(position, output): (usize, &Output)| {
             let value = narrow(output.dtype, &format!("v{}", output.inst));

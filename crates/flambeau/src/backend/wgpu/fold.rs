@@ -32,7 +32,7 @@ impl Fold {
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
             Lane::F32 | Lane::F64 => {
-                format!("bitcast<f32>({})", generator.params.push(Param::Fixed(float.to_bits())))
+                format!("bitcast<f32>({})", generator.params.word(Param::Fixed(float.to_bits())))
             }
             Lane::I32 | Lane::I64 => {
                 format!("bitcast<i32>({})", generator.params.push(Param::Fixed(signed as u32)))

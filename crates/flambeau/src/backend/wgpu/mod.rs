@@ -4,10 +4,12 @@
 //! `compile` prepares a plan; `fault` tells which values can be trusted after an error on the device.
 
 mod codegen;
+mod columns;
 mod compile;
 pub(crate) mod epilogue;
 mod fault;
 mod fold;
+mod locate;
 mod rows;
 pub(crate) mod runtime;
 mod wide;

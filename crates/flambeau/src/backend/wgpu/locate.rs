@@ -1,0 +1,109 @@
+//! WGSL that finds elements: the coordinates of a kernel's space from a number, and from them, through views, the
+//! place in a buffer.
+
+use super::codegen::Generator;
+use crate::op::structured::Param;
+use crate::plan::access::{Access, Embedding};
+use std::fmt::Write;
+
+/// An offset and, where some coordinates have no element, whether this one has.
+pub(super) struct Located {
+    pub at: String,
+    pub exists: Option<String>,
+}
+
+impl Generator<'_> {
+    /// Declares c{d} for these dimensions, unravelled from a linear number; only those some access looks at.
+    pub fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
+        let kernel = self.kernel;
+        let pad = "    ".repeat(depth);
+        let read = self.insts().filter(|inst| self.given(&inst.kind).is_none());
+        let read = read.filter_map(|inst| inst.kind.access());
+        let written = kernel.outputs.iter().filter(|output| output.per_element).map(|output| &output.access);
+        let accesses: Vec<&Access> = read.chain(written).collect();
+        let looked_at = |d: usize| {
+            accesses.iter().any(|access| {
+                let axis = &access.levels[0].axes[d];
+                axis.stride != 0 || axis.embedding.is_some()
+            })
+        };
+        let mut code = String::new();
+        let mut rest = from.to_string();
+        for d in dims.clone().rev() {
+            let first = d == dims.start;
+            if looked_at(d) {
+                if first {
+                    _ = writeln!(code, "{pad}let c{d} = {rest};");
+                } else {
+                    let size = self.params.size(kernel.space[d]);
+                    _ = writeln!(code, "{pad}let c{d} = {rest} % {size};");
+                }
+            }
+            if !first {
+                let size = self.params.size(kernel.space[d]);
+                let name = format!("{from}_{d}");
+                _ = writeln!(code, "{pad}let {name} = {rest} / {size};");
+                rest = name;
+            }
+        }
+        code
+    }
+
+    pub fn name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    /// Code that finds the element of the current coordinates.
+    pub fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
+        let mut exists: Vec<String> = Vec::new();
+        let mut number = String::new();
+        for (depth, level) in access.levels.iter().enumerate() {
+            let mut terms: Vec<String> = Vec::new();
+            if !level.offset.is_zero() {
+                terms.push(self.params.push(Param::Linear(level.offset.clone())));
+            }
+            let mut rest = number.clone();
+            for (d, axis) in level.axes.iter().enumerate().rev() {
+                let mut c = format!("c{d}");
+                if depth > 0 {
+                    c = self.name("u");
+                    let size = self.params.size(axis.size);
+                    let next = self.name("rest");
+                    _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");
+                    rest = next;
+                }
+                if let Some(Embedding { start, step, len }) = &axis.embedding {
+                    let from = self.name("e");
+                    let start = self.params.push(Param::Linear(start.clone()));
+                    _ = writeln!(code, "{pad}let {from} = {c} - {start};");
+                    let limit = self.params.size(len * step);
+                    exists.push(format!("{from} < {limit}"));
+                    c = from;
+                    if *step != 1 {
+                        let step = self.params.size(*step);
+                        exists.push(format!("{c} % {step} == 0u"));
+                        c = format!("({c} / {step})");
+                    }
+                }
+                match axis.stride {
+                    0 => {}
+                    1 => terms.push(c),
+                    stride => terms.push(format!("{c} * {}", self.params.stride(stride))),
+                }
+            }
+            number = self.name("at");
+            // `index` is 0 in a kernel with one result; a constant instead sends llvmpipe's compiler into a fit of
+            // folding when random numbers are made from it.
+            let nothing = if self.kernel.space.is_empty() { "index" } else { "0u" };
+            let sum = if terms.is_empty() { nothing.to_string() } else { terms.join(" + ") };
+            _ = writeln!(code, "{pad}let {number} = {sum};");
+        }
+        if exists.is_empty() {
+            return Located { at: number, exists: None };
+        }
+        let flag = self.name("has");
+        _ = writeln!(code, "{pad}let {flag} = {};", exists.join(" && "));
+        Located { at: format!("select(0u, {number}, {flag})"), exists: Some(flag) }
+    }
+}
