@@ -3,10 +3,11 @@
 const [BATCH, INPUTS, HIDDEN, CLASSES] = [32, 784, 128, 10];
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 
-/** Microseconds per step, and milliseconds until the first loss. */
+/** Microseconds per step, and milliseconds until the device is open and until the first loss. */
 async function measure(open, steps, rounds = 5) {
   const start = performance.now();
-  const train = await open();
+  let init;
+  const train = await open(() => (init = performance.now() - start));
   const loss = await train(1);
   const first = performance.now() - start;
   await train(steps);
@@ -16,13 +17,14 @@ async function measure(open, steps, rounds = 5) {
     await train(steps);
     times.push((1000 * (performance.now() - from)) / steps);
   }
-  return { step: median(times), first, loss };
+  return { step: median(times), init, first, loss };
 }
 
 export async function flambeau(steps, options) {
   const { init, nn, optim, rand, zeros } = await import("flambeau");
-  return measure(async () => {
+  return measure(async (opened) => {
     const device = await init(options);
+    opened();
     const net = nn.sequential(nn.linear(INPUTS, HIDDEN), nn.relu(), nn.linear(HIDDEN, CLASSES));
     const optimizer = optim.adam(net.parameters(), { lr: 1e-3 });
     const [x, y] = [rand([BATCH, INPUTS]).keep().eval(), zeros([BATCH], "i32").keep().eval()];
@@ -44,9 +46,10 @@ export async function flambeau(steps, options) {
 export async function tensorflow(steps) {
   const tf = await import("@tensorflow/tfjs");
   await import("@tensorflow/tfjs-backend-webgpu");
-  return measure(async () => {
+  return measure(async (opened) => {
     await tf.setBackend("webgpu");
     await tf.ready();
+    opened();
     const net = tf.sequential();
     net.add(tf.layers.dense({ inputShape: [INPUTS], units: HIDDEN, activation: "relu" }));
     net.add(tf.layers.dense({ units: CLASSES }));
@@ -66,9 +69,10 @@ export async function tensorflow(steps) {
 
 export async function jaxjs(steps) {
   const { init, defaultDevice, numpy: np, valueAndGrad, jit, nn, random, tree } = await import("@jax-js/jax");
-  return measure(async () => {
+  return measure(async (opened) => {
     await init();
     defaultDevice("webgpu");
+    opened();
     let p = {
       w1: random.uniform(random.key(3), [INPUTS, HIDDEN]).mul(0.03),
       b1: np.zeros([HIDDEN]),
@@ -117,8 +121,8 @@ export async function jaxjs(steps) {
 export async function compare({ steps, options, tell }) {
   for (const [name, run] of [["Flambeau", flambeau], ["TensorFlow.js", tensorflow], ["jax-js", jaxjs]]) {
     try {
-      const { step, first, loss } = await run(steps, options);
-      tell(`${name.padEnd(14)} ${step.toFixed(0).padStart(8)} µs a step   first loss after ${first.toFixed(0).padStart(6)} ms   loss ${loss.toFixed(4)}`);
+      const { step, init, first, loss } = await run(steps, options);
+      tell(`${name.padEnd(14)} ${step.toFixed(0).padStart(8)} µs a step   device open after ${init.toFixed(0).padStart(5)} ms, first loss after ${first.toFixed(0).padStart(6)} ms   loss ${loss.toFixed(4)}`);
     } catch (error) {
       tell(`${name.padEnd(14)} failed: ${error?.stack ?? error}`);
     }

@@ -22,7 +22,7 @@ await build({
   plugins: [{
     name: "the package as it is published",
     setup: (esbuild) => esbuild.onResolve({ filter: /^flambeau$/ }, () => ({
-      path: place === "node" ? join(dist, "index.js") : "/dist/index.js",
+      path: place === "node" ? join(dist, "node/index.js") : "/dist/index.js",
       external: true,
     })),
   }],
