@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
-use crate::plan::graph::{self, Graph, Ref, Snapshot};
+use crate::plan::graph::{self, Graph, Ref, Snapshot, Trail};
 use crate::tensor::node::{Node, Storage, Value};
 use crate::tensor::read::widen;
 use rustc_hash::FxHashMap;
@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 const MAX_PENDING: usize = 50_000;
 /// Plans kept; the least recently used go first.
 const MAX_PLANS: usize = 256;
+/// Plans that a new graph is compared with before it is looked up: steps of training come again and again.
+const RECENT_PLANS: usize = 4;
 
 /// What a device keeps between evaluations.
 pub(crate) struct Engine {
@@ -44,15 +46,37 @@ thread_local! {
 
 #[derive(Default)]
 struct Plans {
-    cached: FxHashMap<Graph, Cached>,
+    cached: FxHashMap<Graph, Arc<Cached>>,
+    /// The plans that ran last, the latest first.
+    recent: Vec<(Arc<Trail>, Arc<Cached>)>,
     runs: u64,
     stats: PlanStats,
 }
 
 struct Cached {
-    plan: Arc<Plan>,
-    compiled: Arc<dyn Any + Send + Sync>,
-    last_run: u64,
+    plan: Plan,
+    compiled: Box<dyn Any + Send + Sync>,
+    last_run: AtomicU64,
+}
+
+impl Plans {
+    /// What is to run, and its plan, if it is one that ran lately.
+    fn capture(&mut self, wanted: &[Value]) -> (Snapshot, Option<Arc<Cached>>) {
+        for place in 0..self.recent.len() {
+            let (trail, cached) = &self.recent[place];
+            if let Some(snapshot) = graph::follow(wanted, trail) {
+                let cached = cached.clone();
+                self.recent[..=place].rotate_right(1);
+                return (snapshot, Some(cached));
+            }
+        }
+        (graph::capture(wanted), None)
+    }
+
+    fn remember(&mut self, trail: &Arc<Trail>, cached: &Arc<Cached>) {
+        self.recent.truncate(RECENT_PLANS - 1);
+        self.recent.insert(0, (trail.clone(), cached.clone()));
+    }
 }
 
 /// How evaluations went on a device.
@@ -81,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Is the value a copy, or an update that only a healthy device makes, of one that a fault leaves as it was?
 fn is_guarded(snapshot: &Snapshot, root: Ref) -> bool {
-    let graph = &snapshot.graph;
+    let graph = snapshot.graph();
     let mut value = graph.base(root);
     loop {
         let node = graph.node(value);
@@ -115,12 +139,19 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
-        let count = |pending: &mut Vec<Weak<Node>>| pending.len();
-        if self.with_pending(count) >= MAX_PENDING {
-            // A failure shows again, with its message, when a value is read.
-            if let Err(error) = self.evaluate_with_held(&[]) {
-                log::warn!("evaluating pending work failed: {error}");
+        let note = |pending: &mut Vec<Weak<Node>>| {
+            let fits = pending.len() < MAX_PENDING;
+            if fits {
+                pending.push(Arc::downgrade(node));
             }
+            fits
+        };
+        if self.with_pending(note) {
+            return;
+        }
+        // A failure shows again, with its message, when a value is read.
+        if let Err(error) = self.evaluate_with_held(&[]) {
+            log::warn!("evaluating pending work failed: {error}");
         }
         // After the evaluation, which would forget it: nobody holds it yet.
         self.with_pending(|pending| pending.push(Arc::downgrade(node)));
@@ -168,7 +199,7 @@ impl Device {
     fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<u64> {
         let mut plans = lock(&self.engine().plans);
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
-        let snapshot = graph::capture(&all);
+        let (snapshot, known) = plans.capture(&all);
         if snapshot.targets.is_empty() {
             return Ok(0);
         }
@@ -178,11 +209,19 @@ impl Device {
         }
         plans.runs += 1;
         let number = plans.runs;
-        let (plan, compiled) = self.plan_of(&mut plans, &snapshot.graph, number)?;
+        let cached = match known {
+            Some(cached) => {
+                plans.stats.hits += 1;
+                cached
+            }
+            None => self.plan_of(&mut plans, &snapshot.trail)?,
+        };
+        cached.last_run.store(number, Relaxed);
+        let Cached { plan, compiled, .. } = &*cached;
         let inputs: Vec<Buffer> = snapshot.inputs.iter().map(|storage| storage.buffer.clone()).collect();
         let run = Run {
-            plan: &plan,
-            compiled: &*compiled,
+            plan,
+            compiled: &**compiled,
             inputs: &inputs,
             data: &snapshot.data,
             number,
@@ -196,7 +235,7 @@ impl Device {
         plans.stats.bytes += cost.bytes;
         for (node, first) in &snapshot.targets {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
-                || is_guarded(&snapshot, snapshot.graph.roots[*first]);
+                || is_guarded(&snapshot, snapshot.graph().roots[*first]);
             let outputs = buffers[*first..*first + node.outputs.len()].iter();
             let storages =
                 outputs.map(|buffer| Arc::new(Storage { buffer: buffer.clone(), run: number, guarded }));
@@ -205,29 +244,27 @@ impl Device {
         Ok(number)
     }
 
-    fn plan_of(
-        &self,
-        plans: &mut Plans,
-        graph: &Graph,
-        run: u64,
-    ) -> Result<(Arc<Plan>, Arc<dyn Any + Send + Sync>)> {
-        if let Some(cached) = plans.cached.get_mut(graph) {
-            cached.last_run = run;
+    /// The plan of a graph, from the cache or new.
+    fn plan_of(&self, plans: &mut Plans, trail: &Arc<Trail>) -> Result<Arc<Cached>> {
+        if let Some(cached) = plans.cached.get(&trail.graph).cloned() {
             plans.stats.hits += 1;
-            return Ok((cached.plan.clone(), cached.compiled.clone()));
+            plans.remember(trail, &cached);
+            return Ok(cached);
         }
         plans.stats.misses += 1;
-        let plan = Arc::new(Plan::new(graph.clone(), self.backend().plan_options()));
-        let compiled: Arc<dyn Any + Send + Sync> = Arc::from(self.backend().compile(&plan)?);
+        let plan = Plan::new(trail.graph.clone(), self.backend().plan_options());
+        let compiled = self.backend().compile(&plan)?;
         if plans.cached.len() >= MAX_PLANS {
-            let mut ages: Vec<u64> = plans.cached.values().map(|cached| cached.last_run).collect();
+            let age = |cached: &Arc<Cached>| cached.last_run.load(Relaxed);
+            let mut ages: Vec<u64> = plans.cached.values().map(age).collect();
             ages.sort_unstable();
             let oldest_kept = ages[MAX_PLANS / 2];
-            plans.cached.retain(|_, cached| cached.last_run >= oldest_kept);
+            plans.cached.retain(|_, cached| age(cached) >= oldest_kept);
         }
-        let cached = Cached { plan: plan.clone(), compiled: compiled.clone(), last_run: run };
-        plans.cached.insert(graph.clone(), cached);
-        Ok((plan, compiled))
+        let cached = Arc::new(Cached { plan, compiled, last_run: AtomicU64::new(plans.runs) });
+        plans.cached.insert(trail.graph.clone(), cached.clone());
+        plans.remember(trail, &cached);
+        Ok(cached)
     }
 
     /// The values in host layout; evaluates them first. Several are read in one wait.

@@ -72,7 +72,7 @@ type CheckpointRegion = dyn Fn(&[Tensor]) -> Result<Tensor> + Send + Sync;
 /// How a function's gradients are found.
 pub(crate) enum Rule {
     /// The op table's rule.
-    Op(Op, SmallVec<[Scalar; 4]>),
+    Op(Op, SmallVec<[Scalar; 1]>),
     /// A rule given by the user.
     Custom(Arc<CustomRule>),
     /// Runs the region again, this time recording it, and goes on backwards through the recording.

@@ -59,7 +59,7 @@ impl Graph {
 
 /// A graph with everything one run of it needs.
 pub(crate) struct Snapshot {
-    pub graph: Graph,
+    pub trail: Arc<Trail>,
     /// The values of the input nodes, in the order of the list.
     pub inputs: Vec<Arc<Storage>>,
     /// Numbers that may differ from run to run.
@@ -70,14 +70,41 @@ pub(crate) struct Snapshot {
     pub locations: Vec<&'static Location<'static>>,
 }
 
+impl Snapshot {
+    pub fn graph(&self) -> &Graph {
+        &self.trail.graph
+    }
+}
+
+/// A graph, and what each node that led to it has become: enough to recognise the same graph when it comes again.
+pub(crate) struct Trail {
+    pub graph: Graph,
+    /// The entry of each node, in the order in which a capture meets them.
+    entries: Vec<u32>,
+}
+
 /// Collects what `wanted` needs. Values that a derivative rule has saved become roots too, so that a later
 /// backward pass finds them instead of computing them again.
 pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
+    let list = List::New {
+        nodes: Vec::with_capacity(ROOM),
+        merged: FxHashMap::with_capacity_and_hasher(ROOM, Default::default()),
+        entries: Vec::with_capacity(ROOM),
+    };
+    collect(wanted, list).expect("a new list takes every node")
+}
+
+/// The same, if it leads to the graph of `trail`: nodes are compared with that instead of being copied and hashed.
+pub(crate) fn follow(wanted: &[Value], trail: &Arc<Trail>) -> Option<Snapshot> {
+    collect(wanted, List::Known { trail: trail.clone(), met: 0 })
+}
+
+fn collect(wanted: &[Value], list: List) -> Option<Snapshot> {
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     *captures += 1;
-    let mut builder = Builder::new(*captures);
+    let mut builder = Builder::new(*captures, list);
     for value in wanted {
-        builder.add(value);
+        builder.add(value)?;
     }
     builder.finish(wanted)
 }
@@ -89,30 +116,98 @@ const ENTRY_BITS: u32 = 24;
 /// Nodes for which there is room from the start: a small model's training step.
 const ROOM: usize = 256;
 
+/// The entries that nodes become.
+enum List {
+    /// Made now.
+    New {
+        nodes: Vec<GraphNode>,
+        /// Entries without data by the hash of op, inputs and region.
+        merged: FxHashMap<u64, SmallVec<[u32; 1]>>,
+        entries: Vec<u32>,
+    },
+    /// Those of an earlier capture, as long as what is met agrees with them.
+    Known { trail: Arc<Trail>, met: usize },
+}
+
+/// A node as a capture meets it.
+struct Met<'a> {
+    node: &'a Node,
+    /// What it computes, unless its value is there.
+    op: Option<&'a Op>,
+    inputs: SmallVec<[Ref; 3]>,
+    data: &'a [Scalar],
+    /// The index of its first number in the graph's data, if it has any.
+    datum: u32,
+    region: u32,
+}
+
+impl Met<'_> {
+    fn is(&self, entry: &GraphNode) -> bool {
+        entry.op.as_ref() == self.op
+            && entry.inputs == self.inputs
+            && entry.region == self.region
+            && entry.datum == self.datum
+            && entry.outputs == self.node.outputs
+    }
+
+    fn entry(self) -> GraphNode {
+        let Met { node, op, inputs, datum, region, .. } = self;
+        GraphNode { op: op.cloned(), inputs, outputs: node.outputs.clone(), datum, region }
+    }
+}
+
+impl List {
+    /// The entry that a node becomes; None where that is not the one of the earlier capture.
+    fn entry(&mut self, met: Met) -> Option<u32> {
+        match self {
+            List::Known { trail, met: count } => {
+                let entry = *trail.entries.get(*count)?;
+                *count += 1;
+                met.is(&trail.graph.nodes[entry as usize]).then_some(entry)
+            }
+            List::New { nodes, merged, entries } => {
+                // Values that are there, and those that depend on data, are not merged.
+                let next = nodes.len() as u32;
+                let same = (met.op.is_some() && met.data.is_empty()).then(|| {
+                    let mut hasher = FxHasher::default();
+                    (met.op, &met.inputs, met.region).hash(&mut hasher);
+                    merged.entry(hasher.finish()).or_default()
+                });
+                let known =
+                    same.as_ref().and_then(|same| same.iter().find(|&&entry| met.is(&nodes[entry as usize])));
+                let entry = known.copied().unwrap_or(next);
+                if entry == next {
+                    same.into_iter().for_each(|same| same.push(next));
+                    nodes.push(met.entry());
+                }
+                entries.push(entry);
+                Some(entry)
+            }
+        }
+    }
+}
+
 struct Builder {
     capture: u64,
-    nodes: Vec<GraphNode>,
+    list: List,
     inputs: Vec<Arc<Storage>>,
     data: Vec<Scalar>,
     locations: Vec<&'static Location<'static>>,
     /// Checkpoint regions in the order they are met: their own numbers differ from step to step.
     regions: FxHashMap<u32, u32>,
-    /// Entries without data by the hash of op, inputs and region.
-    merged: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// Pending nodes with their entry, in the order of the list; kept alive until the run is over.
     pending: Vec<(Arc<Node>, u32)>,
 }
 
 impl Builder {
-    fn new(capture: u64) -> Builder {
+    fn new(capture: u64, list: List) -> Builder {
         Builder {
             capture,
-            nodes: Vec::with_capacity(ROOM),
+            list,
             inputs: Vec::new(),
             data: Vec::new(),
             locations: Vec::with_capacity(ROOM),
             regions: FxHashMap::default(),
-            merged: FxHashMap::with_capacity_and_hasher(ROOM, Default::default()),
             pending: Vec::with_capacity(ROOM),
         }
     }
@@ -123,12 +218,20 @@ impl Builder {
         (mark >> ENTRY_BITS == self.capture).then_some((mark & ((1 << ENTRY_BITS) - 1)) as u32)
     }
 
-    fn remember(&self, node: &Node, entry: u32) {
+    /// Puts a node on the list.
+    fn place(&mut self, met: Met) -> Option<u32> {
+        let node = met.node;
+        let entry = self.list.entry(met)?;
+        if entry as usize == self.locations.len() {
+            self.locations.push(node.location);
+        }
         assert!(entry < 1 << ENTRY_BITS, "an evaluation of more than {} nodes", 1 << ENTRY_BITS);
         node.set_mark(self.capture << ENTRY_BITS | u64::from(entry));
+        Some(entry)
     }
 
-    fn add(&mut self, value: &Value) {
+    /// Puts a value on the list, after what it needs; None where the list is another graph's.
+    fn add(&mut self, value: &Value) -> Option<()> {
         let mut stack: Vec<(Value, bool)> = vec![(value.clone(), false)];
         while let Some((value, expanded)) = stack.pop() {
             let node = &value.node;
@@ -138,10 +241,10 @@ impl Builder {
             let state = node.state();
             match &*state {
                 State::Ready(storages) => {
-                    let index = self.push(node, None, SmallVec::new(), 0);
-                    // A ready node with several outputs is listed whole; each output is an input of the plan.
+                    // It has left its region. One with several outputs is listed whole; each is an input of the plan.
+                    let inputs = SmallVec::new();
+                    self.place(Met { node, op: None, inputs, data: &[], datum: 0, region: 0 })?;
                     self.inputs.extend(storages.iter().cloned());
-                    self.remember(node, index);
                 }
                 State::Pending { inputs, .. } if !expanded => {
                     stack.push((value.clone(), true));
@@ -149,13 +252,16 @@ impl Builder {
                     stack.extend(unknown.map(|input| (input.clone(), false)));
                 }
                 State::Pending { op, inputs, data } => {
-                    let refs: SmallVec<[Ref; 3]> = inputs.iter().map(|input| self.resolve(input)).collect();
-                    let index = self.push_op(node, op, refs, data);
-                    self.remember(node, index);
-                    self.pending.push((node.clone(), index));
+                    let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
+                    let datum = if data.is_empty() { 0 } else { self.data.len() as u32 };
+                    let region = self.region(node);
+                    let entry = self.place(Met { node, op: Some(op), inputs, data, datum, region })?;
+                    self.data.extend_from_slice(data);
+                    self.pending.push((node.clone(), entry));
                 }
             }
         }
+        Some(())
     }
 
     fn resolve(&self, value: &Value) -> Ref {
@@ -163,70 +269,55 @@ impl Builder {
         Ref { node, output: value.output }
     }
 
-    fn push_op(&mut self, node: &Arc<Node>, op: &Op, refs: SmallVec<[Ref; 3]>, data: &[Scalar]) -> u32 {
-        if !data.is_empty() {
-            let datum = self.data.len() as u32;
-            self.data.extend_from_slice(data);
-            return self.push(node, Some(op.clone()), refs, datum);
-        }
-        let region = self.region(node);
-        let mut hasher = FxHasher::default();
-        (op, &refs, region).hash(&mut hasher);
-        let hash = hasher.finish();
-        let same = |&&index: &&u32| {
-            let known = &self.nodes[index as usize];
-            known.op.as_ref() == Some(op)
-                && known.inputs == refs
-                && known.region == region
-                && known.outputs == node.outputs
-        };
-        if let Some(&same) = self.merged.get(&hash).and_then(|entries| entries.iter().find(same)) {
-            return same;
-        }
-        let index = self.push(node, Some(op.clone()), refs, 0);
-        self.merged.entry(hash).or_default().push(index);
-        index
-    }
-
     fn region(&mut self, node: &Node) -> u32 {
         let next = self.regions.len() as u32 + 1;
         if node.region == 0 { 0 } else { *self.regions.entry(node.region).or_insert(next) }
     }
 
-    fn push(&mut self, node: &Arc<Node>, op: Option<Op>, inputs: SmallVec<[Ref; 3]>, datum: u32) -> u32 {
-        // A value that is there has left its region.
-        let region = if op.is_some() { self.region(node) } else { 0 };
-        self.nodes.push(GraphNode { op, inputs, outputs: node.outputs.clone(), datum, region });
-        self.locations.push(node.location);
-        self.nodes.len() as u32 - 1
+    fn finish(self, wanted: &[Value]) -> Option<Snapshot> {
+        let wanted: Vec<u32> = wanted.iter().map(|value| self.resolve(value).node).collect();
+        let Builder { list, inputs, data, locations, pending, .. } = self;
+        let (trail, first_root) = match list {
+            List::New { nodes, entries, .. } => {
+                let mut graph = Graph { nodes, roots: Vec::new() };
+                let (roots, first_root) = roots(&graph, &wanted, &pending);
+                graph.roots = roots;
+                (Arc::new(Trail { graph, entries }), first_root)
+            }
+            List::Known { trail, met } => {
+                let (roots, first_root) = roots(&trail.graph, &wanted, &pending);
+                if met != trail.entries.len() || roots != trail.graph.roots {
+                    return None;
+                }
+                (trail, first_root)
+            }
+        };
+        let filled = pending.into_iter().map(|(node, index)| (node, first_root[index as usize]));
+        let targets = filled.filter(|(_, first)| *first != usize::MAX).collect();
+        Some(Snapshot { trail, inputs, data, targets, locations })
     }
+}
 
-    fn finish(self, wanted: &[Value]) -> Snapshot {
-        let mut wants = vec![false; self.nodes.len()];
-        for value in wanted {
-            wants[self.resolve(value).node as usize] = true;
-        }
-        let mut graph = Graph { nodes: self.nodes, roots: Vec::new() };
-        for (node, index) in &self.pending {
-            if node.is_saved() {
-                // A saved view costs nothing to take again; what it looks at must be kept.
-                let base = graph.base(Ref { node: *index, output: 0 });
-                let kept = graph.node(base).op.as_ref().is_some_and(|op| !op.is_source());
-                wants[base.node as usize] |= kept;
-            }
-        }
-        let mut first_root = vec![usize::MAX; graph.nodes.len()];
-        for (index, wanted) in wants.iter().enumerate() {
-            if *wanted && graph.nodes[index].op.is_some() {
-                first_root[index] = graph.roots.len();
-                let outputs = graph.nodes[index].outputs.len() as u32;
-                graph.roots.extend((0..outputs).map(|output| Ref { node: index as u32, output }));
-            }
-        }
-        let filled = self.pending.iter().filter(|(_, index)| first_root[*index as usize] != usize::MAX);
-        let targets = filled.map(|(node, index)| (node.clone(), first_root[*index as usize])).collect();
-        Snapshot { graph, inputs: self.inputs, data: self.data, targets, locations: self.locations }
+/// What must be in memory afterwards, and for each entry the position of its first output there.
+fn roots(graph: &Graph, wanted: &[u32], pending: &[(Arc<Node>, u32)]) -> (Vec<Ref>, Vec<usize>) {
+    let mut wants = vec![false; graph.nodes.len()];
+    wanted.iter().for_each(|&entry| wants[entry as usize] = true);
+    for (_, index) in pending.iter().filter(|(node, _)| node.is_saved()) {
+        // A saved view costs nothing to take again; what it looks at must be kept.
+        let base = graph.base(Ref { node: *index, output: 0 });
+        let kept = graph.node(base).op.as_ref().is_some_and(|op| !op.is_source());
+        wants[base.node as usize] |= kept;
     }
+    let mut roots = Vec::new();
+    let mut first_root = vec![usize::MAX; graph.nodes.len()];
+    for (index, wanted) in wants.iter().enumerate() {
+        if *wanted && graph.nodes[index].op.is_some() {
+            first_root[index] = roots.len();
+            let outputs = graph.nodes[index].outputs.len() as u32;
+            roots.extend((0..outputs).map(|output| Ref { node: index as u32, output }));
+        }
+    }
+    (roots, first_root)
 }
 
 impl GraphNode {

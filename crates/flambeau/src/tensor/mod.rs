@@ -166,8 +166,17 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn from_op_with(op: Op, inputs: &[Tensor], meta: Meta, data: &[Scalar]) -> Result<Tensor> {
         let refs: SmallVec<[&Tensor; 4]> = inputs.iter().collect();
-        let mut outputs = Tensor::from_op_multi(op, &refs, smallvec![meta], data)?;
-        outputs.pop().ok_or_else(|| Error::argument("from_op", "an op must have an output"))
+        Tensor::from_op_on(op, &refs, meta, data)
+    }
+
+    /// Like [`Tensor::from_op_with`], for inputs that lie apart.
+    #[track_caller]
+    pub(crate) fn from_op_on(op: Op, inputs: &[&Tensor], meta: Meta, data: &[Scalar]) -> Result<Tensor> {
+        let (node, function) = Tensor::record(op, inputs, smallvec![meta], data)?;
+        Ok(Tensor::from_parts(
+            Value { node, output: 0 },
+            function.map(|function| Edge::Function(function, 0)),
+        ))
     }
 
     /// The results of an op with any number of outputs.
@@ -178,21 +187,34 @@ impl Tensor {
         outputs: SmallVec<[Meta; 1]>,
         data: &[Scalar],
     ) -> Result<SmallVec<[Tensor; 1]>> {
+        let (node, function) = Tensor::record(op, inputs, outputs, data)?;
+        let tensor = |value: Value| {
+            let tracked = function.as_ref().filter(|_| value.meta().dtype.is_float());
+            let edge = tracked.map(|function| Edge::Function(function.clone(), value.output));
+            Tensor::from_parts(value, edge)
+        };
+        Ok(Value::all(&node).map(tensor).collect())
+    }
+
+    /// The node of an op, and the function that remembers it, where there is a derivative to be found later.
+    #[track_caller]
+    fn record(
+        op: Op,
+        inputs: &[&Tensor],
+        outputs: SmallVec<[Meta; 1]>,
+        data: &[Scalar],
+    ) -> Result<(Arc<Node>, Option<Arc<Function>>)> {
         let device = inputs[0].device();
         same_device(op.name(), inputs)?;
         let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
         let differentiable = outputs.iter().any(|meta| meta.dtype.is_float());
         let rule = (recorded && differentiable).then(|| (op.clone(), op.saves(), op.name()));
-        let values = Tensor::node(device, op, inputs, outputs, data)?;
+        let node = Tensor::node(device, op, inputs, outputs, data)?;
         let function = rule.map(|(op, saves, name)| {
+            let values: SmallVec<[Value; 1]> = Value::all(&node).collect();
             Function::new(name, Rule::Op(op, SmallVec::from_slice(data)), saves, inputs, &values)
         });
-        let tensor = |(index, value): (usize, Value)| {
-            let tracked = function.as_ref().filter(|_| value.meta().dtype.is_float());
-            let edge = tracked.map(|function| Edge::Function(function.clone(), index as u32));
-            Tensor::from_parts(value, edge)
-        };
-        Ok(values.into_iter().enumerate().map(tensor).collect())
+        Ok((node, function))
     }
 
     /// A composite that brings a derivative rule of its own: `forward` is not recorded. The rule is written with
@@ -218,9 +240,8 @@ impl Tensor {
     /// A source: a node without inputs.
     #[track_caller]
     pub(crate) fn source(op: Op, meta: Meta, device: &Device, data: &[Scalar]) -> Result<Tensor> {
-        let mut values = Tensor::node(device, op, &[], smallvec![meta], data)?;
-        let value = values.pop().ok_or_else(|| Error::argument("source", "an op must have an output"))?;
-        Ok(Tensor::from_parts(value, None))
+        let node = Tensor::node(device, op, &[], smallvec![meta], data)?;
+        Ok(Tensor::from_parts(Value { node, output: 0 }, None))
     }
 
     #[track_caller]
@@ -230,7 +251,7 @@ impl Tensor {
         inputs: &[&Tensor],
         outputs: SmallVec<[Meta; 1]>,
         data: &[Scalar],
-    ) -> Result<SmallVec<[Value; 1]>> {
+    ) -> Result<Arc<Node>> {
         for meta in &outputs {
             device.backend().accepts(meta.dtype)?;
             if !meta.shape.is_countable() {
@@ -239,13 +260,11 @@ impl Tensor {
                 return Err(Error::shape(op.name(), message));
             }
         }
-        let count = outputs.len() as u32;
         let inputs = inputs.iter().map(|input| input.value.clone()).collect();
         let state = State::Pending { op, inputs, data: SmallVec::from_slice(data) };
         let node = Node::new(device.clone(), outputs, Location::caller(), state);
-        let values = (0..count).map(|output| Value { node: node.clone(), output }).collect();
         device.note(&node);
-        Ok(values)
+        Ok(node)
     }
 
     /// Stands for an input or output that a derivative rule did not declare as saved.
@@ -390,8 +409,8 @@ impl Tensor {
             return String::new();
         }
         let options = self.device().backend().plan_options();
-        let plan = crate::plan::Plan::new(snapshot.graph.clone(), options);
-        crate::plan::explain(&plan, &snapshot.graph, options.element_bytes)
+        let plan = crate::plan::Plan::new(snapshot.graph().clone(), options);
+        crate::plan::explain(&plan, snapshot.graph(), options.element_bytes)
     }
 
     /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].

@@ -30,6 +30,11 @@ pub(crate) struct Value {
 }
 
 impl Value {
+    /// All outputs of a node.
+    pub fn all(node: &Arc<Node>) -> impl Iterator<Item = Value> {
+        (0..node.outputs.len() as u32).map(|output| Value { node: node.clone(), output })
+    }
+
     pub fn meta(&self) -> &Meta {
         &self.node.outputs[self.output as usize]
     }
@@ -46,7 +51,7 @@ impl Value {
 /// What a node is at the moment.
 #[derive(Debug)]
 pub(crate) enum State {
-    Pending { op: Op, inputs: SmallVec<[Value; 3]>, data: SmallVec<[Scalar; 4]> },
+    Pending { op: Op, inputs: SmallVec<[Value; 3]>, data: SmallVec<[Scalar; 1]> },
     Ready(SmallVec<[Arc<Storage>; 1]>),
 }
 
@@ -138,8 +143,7 @@ impl Drop for Node {
 
 /// Drops a node's inputs without recursion: a chain of 100,000 nodes must not overflow the stack.
 fn drop_iteratively(state: State) {
-    let State::Pending { inputs, .. } = state else { return };
-    let mut stack: Vec<Value> = inputs.into_vec();
+    let State::Pending { inputs: mut stack, .. } = state else { return };
     while let Some(value) = stack.pop() {
         if let Some(mut node) = Arc::into_inner(value.node) {
             let state = node.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -6,6 +6,7 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::op::{Meta, Op, View};
 use crate::shape::{Dims, Shape};
+use smallvec::SmallVec;
 
 impl Tensor {
     #[track_caller]
@@ -81,7 +82,10 @@ impl Tensor {
         /// assert_eq!(Tensor::zeros([2, 3, 4], &Device::cpu()).permute(&[2, 0, 1]).shape().dims(), [4, 2, 3]);
         /// ```
         permute / try_permute(&self, order: &[isize]) -> Tensor {
-            let resolved = order.iter().map(|&dim| self.shape().dim("permute", dim)).collect::<Result<Vec<_>>>()?;
+            let mut resolved: SmallVec<[usize; 6]> = SmallVec::new();
+            for &dim in order {
+                resolved.push(self.shape().dim("permute", dim)?);
+            }
             let mut sorted = resolved.clone();
             sorted.sort_unstable();
             if !sorted.iter().copied().eq(0..self.rank()) {
@@ -95,7 +99,7 @@ impl Tensor {
                 return Ok(before);
             }
             let shape = resolved.iter().map(|&dim| self.shape()[dim]).collect();
-            self.viewed(View::Permute(resolved.into()), shape, &[])
+            self.viewed(View::Permute(resolved), shape, &[])
         }
 
         /// Two dimensions exchanged.
@@ -106,7 +110,7 @@ impl Tensor {
         /// ```
         transpose / try_transpose(&self, first: isize, second: isize) -> Tensor {
             let (first, second) = (self.shape().dim("transpose", first)?, self.shape().dim("transpose", second)?);
-            let mut order: Vec<isize> = (0..self.rank() as isize).collect();
+            let mut order: SmallVec<[isize; 6]> = (0..self.rank() as isize).collect();
             order.swap(first, second);
             self.try_permute(&order)
         }

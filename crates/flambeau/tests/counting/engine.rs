@@ -1,7 +1,5 @@
 //! The scenarios in which a lazy engine goes wrong: graphs that grow, values computed twice or too late, plans that
 //! miss the cache, updates that survive a fault.
-//!
-//!
 
 use crate::alone;
 use crate::common::{assert_values, devices, new_gpu, values};
@@ -248,6 +246,46 @@ fn a_kept_weight_keeps_its_value() {
         assert_eq!(values(&kept), before);
         assert_eq!(values(&derived), before[8..16].iter().map(|x| x * 2.0).collect::<Vec<_>>());
         assert_ne!(values(&mlp.w1.value()), before);
+    }
+}
+
+/// Graphs that begin alike and end otherwise, one after the other: each has a plan of its own, finds it again, and gives
+/// its own values.
+#[test]
+fn graphs_are_told_from_their_likes() {
+    let _alone = alone();
+    for device in devices() {
+        let x = Tensor::new([[1.0, 2.0], [3.0, 4.0]], &device);
+        let y = Tensor::new([[1.0, 1.0], [1.0, 1.0]], &device);
+        eval(&[&x, &y]).unwrap();
+        let graphs: [(&dyn Fn(f64) -> Tensor, &[f64]); 6] = [
+            (&|by| (&x * by + &x).sum(0), &[12.0, 18.0]),
+            (&|by| (&x * by + &x).sum(1), &[9.0, 21.0]),
+            (&|by| (&x * by + &y).sum(0), &[10.0, 14.0]),
+            (&|by| (&x * by + &x).amax(0), &[9.0, 12.0]),
+            (&|by| (&x * by + &x).sum(0) + 1.0, &[13.0, 19.0]),
+            (&|by| (x.narrow(1, 0, 1) * by + x.narrow(1, 1, 1)).sum(0), &[14.0]),
+        ];
+        let round = |number: f64| {
+            for (graph, expected) in &graphs {
+                let off: Vec<f64> = values(&graph(number));
+                assert_values(&graph(2.0), expected);
+                assert_eq!(off.len(), expected.len());
+            }
+        };
+        round(3.0);
+        for number in [5.0, 7.0] {
+            let ((), cost) = cost(&device, || round(number));
+            assert_eq!((cost.misses, cost.hits, cost.runs), (0, 12, 12), "on {device}");
+        }
+        // The same graph with something held on the way has another plan, which leaves that in memory too.
+        let (kept, cost) = cost(&device, || {
+            let kept = &x * 2.0 + &x;
+            eval(&[&kept.sum(0), &kept]).unwrap();
+            kept
+        });
+        assert_eq!((cost.misses, cost.runs), (1, 1), "on {device}");
+        assert_values(&kept, &[3.0, 6.0, 9.0, 12.0]);
     }
 }
 

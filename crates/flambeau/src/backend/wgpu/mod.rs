@@ -23,6 +23,7 @@ use crate::plan::kernel::{Place, PlanBuffer};
 use crate::plan::{Plan, PlanOptions};
 use compile::{CompiledPlan, Source};
 use runtime::{Dispatch, GpuBuffer, GpuConfig, Runtime};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -120,7 +121,7 @@ impl Gpu {
             let word = resolve(param, run.data, run.number);
             uniforms[*offset..*offset + 4].copy_from_slice(&word.to_le_bytes());
         }
-        let bound: Vec<Vec<&Arc<GpuBuffer>>> =
+        let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
             compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
         let dispatches: Vec<Dispatch> = compiled
             .kernels

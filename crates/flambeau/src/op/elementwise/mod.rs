@@ -25,6 +25,8 @@ use super::{Grads, Meta, Op, Saves, Vjp};
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 /// What a file of table entries needs.
@@ -86,9 +88,9 @@ pub(crate) struct Elementwise {
 
 impl Elementwise {
     /// The dtypes the operands are cast to, and the result's.
-    pub fn dtypes(&self, given: &[DType]) -> Result<(Vec<DType>, DType)> {
+    pub fn dtypes(&self, given: &[DType]) -> Result<(SmallVec<[DType; 3]>, DType)> {
         let common = |given: &[DType]| given.iter().copied().reduce(DType::promote).unwrap_or(DType::F32);
-        let same = |dtype: DType, result: DType| Ok((vec![dtype; given.len()], result));
+        let same = |dtype: DType, result: DType| Ok((smallvec![dtype; given.len()], result));
         match self.signature {
             Signature::Float => {
                 let dtype = common(given).to_float();
@@ -117,7 +119,7 @@ impl Elementwise {
             },
             Signature::Select => {
                 let dtype = common(&given[1..]);
-                Ok((vec![DType::Bool, dtype, dtype], dtype))
+                Ok((smallvec![DType::Bool, dtype, dtype], dtype))
             }
             Signature::FromBits => match given[0] {
                 DType::U32 => same(DType::U32, DType::F32),
@@ -181,15 +183,25 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
 /// Applies an elementwise primitive: promotes dtypes, broadcasts shapes, makes the node.
 #[track_caller]
 pub(crate) fn apply(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor> {
-    let given: Vec<DType> = args.iter().map(|arg| arg.dtype()).collect();
+    let given: SmallVec<[DType; 3]> = args.iter().map(|arg| arg.dtype()).collect();
     let (wanted, result) = op.dtypes(&given)?;
-    let mut shape = args[0].shape().clone();
-    for arg in &args[1..] {
-        shape = shape.broadcast(arg.shape()).ok_or_else(|| Error::broadcast(op.name, &shape, arg.shape()))?;
+    let mut shape = Cow::Borrowed(args[0].shape());
+    for arg in args[1..].iter().filter(|arg| arg.shape() != args[0].shape()) {
+        let both = shape.broadcast(arg.shape());
+        shape = Cow::Owned(both.ok_or_else(|| Error::broadcast(op.name, &shape, arg.shape()))?);
     }
-    let prepare = |(arg, dtype): (&&Tensor, DType)| arg.try_to_dtype(dtype)?.broadcast_as(op.name, &shape);
-    let operands = args.iter().zip(wanted).map(prepare).collect::<Result<Vec<_>>>()?;
-    Tensor::from_op(Op::Map(op), &operands, Meta::new(&shape, result))
+    // Most operands are as they must be.
+    let mut changed: SmallVec<[Option<Tensor>; 3]> = SmallVec::new();
+    for (arg, dtype) in args.iter().zip(wanted) {
+        let fits = arg.dtype() == dtype && *arg.shape() == *shape;
+        changed.push(match fits {
+            true => None,
+            false => Some(arg.try_to_dtype(dtype)?.broadcast_as(op.name, &shape)?),
+        });
+    }
+    let operands = args.iter().zip(&changed).map(|(arg, changed)| changed.as_ref().unwrap_or(arg));
+    let operands: SmallVec<[&Tensor; 3]> = operands.collect();
+    Tensor::from_op_on(Op::Map(op), &operands, Meta::new(shape.into_owned(), result), &[])
 }
 
 /// Something that can stand as the second operand: a tensor or a number.

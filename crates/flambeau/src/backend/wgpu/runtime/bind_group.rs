@@ -3,7 +3,8 @@
 //! Bounded by two generations: when the young one is full it becomes the old one, and what is still used
 //! moves back; what was not used for a whole generation is dropped.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
+use std::collections::HashSet;
 use std::ops::Range;
 
 const GENERATION: usize = 4096;
@@ -35,8 +36,8 @@ pub(super) fn key(
 
 #[derive(Default)]
 pub(super) struct BindGroupCache {
-    young: HashMap<Key, wgpu::BindGroup>,
-    old: HashMap<Key, wgpu::BindGroup>,
+    young: FxHashMap<Key, wgpu::BindGroup>,
+    old: FxHashMap<Key, wgpu::BindGroup>,
 }
 
 impl BindGroupCache {

@@ -6,7 +6,8 @@
 use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::plan::PART_ALIGNMENT;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -166,7 +167,7 @@ impl Drop for GpuBuffer {
 pub(super) struct Pool {
     /// The buffers that wait for reuse, by kind and capacity, then by number. The lowest number goes first: then it
     /// does not matter in which order a step gave its buffers back, and the next step binds the same ones.
-    free: Mutex<HashMap<(Kind, u64), BTreeMap<u64, wgpu::Buffer>>>,
+    free: Mutex<FxHashMap<(Kind, u64), BTreeMap<u64, wgpu::Buffer>>>,
     buffers_numbered: AtomicU64,
 }
 
