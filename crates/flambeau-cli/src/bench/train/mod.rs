@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 use workload::{BATCHES, Training, Workload};
 
-/// Steps of a repetition on a GPU.
-const STEPS_ON_GPU: usize = 200;
-/// Seconds that a repetition may take elsewhere, and on a GPU for models that are not small.
-const SECONDS: f64 = 2.0;
+/// Most steps of a repetition: small models take some tenths of a second then, as long as the peers' programs run.
+const MOST_STEPS: usize = 2000;
+/// Seconds that a repetition may take, counted with a wait after each step.
+const SECONDS: f64 = 1.0;
 const FEWEST_STEPS: usize = 3;
 /// The fewest on a GPU, so that the wait at the end does not count.
 const FEWEST_STEPS_ON_GPU: usize = 100;
@@ -99,7 +99,7 @@ async fn measure(
     // Whole turns of the batches: every repetition does the same work, and ends with the same batch.
     let steps = steps.next_multiple_of(BATCHES);
     if Kind::of(device) == Kind::Gpu {
-        repeat(&mut training, steps.min(STEPS_ON_GPU), device).await?;
+        repeat(&mut training, steps, device).await?;
     }
     let before = Counts::of(device);
     let mut repetitions = Vec::with_capacity(options.repetitions);
@@ -182,8 +182,8 @@ async fn measure(
 fn steps(device: &Device, waited: f64) -> usize {
     let affordable = (SECONDS / waited) as usize;
     match Kind::of(device) {
-        Kind::Gpu => affordable.clamp(FEWEST_STEPS_ON_GPU, STEPS_ON_GPU),
-        Kind::Software | Kind::Cpu => affordable.clamp(FEWEST_STEPS, STEPS_ON_GPU),
+        Kind::Gpu => affordable.clamp(FEWEST_STEPS_ON_GPU, MOST_STEPS),
+        Kind::Software | Kind::Cpu => affordable.clamp(FEWEST_STEPS, MOST_STEPS),
     }
 }
 

@@ -15,8 +15,11 @@ use crate::op::structured::{Bound, Param, Program};
 use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
 
-/// Threads of the workgroup that reduces one row.
+/// Most threads of the workgroup that reduces one row, and fewest: in software a barrier takes time for each of them.
 pub(super) const ROW_THREADS: usize = 256;
+const FEWEST_ROW_THREADS: usize = 8;
+/// Reduced values that such a thread should have.
+const ROW_PIECES: usize = 4;
 /// Reduced values from which a whole workgroup works on one result.
 const LONG_ROW: usize = 128;
 
@@ -172,11 +175,13 @@ impl<'a> Generator<'a> {
                 (self.phases_body(shape), wgsl::groups_for(count, 1), shape.threads)
             }
             (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
-            (Pass::Parts { parts }, _) => (self.row_body(), wgsl::groups_for(count * parts, 1), ROW_THREADS),
+            (Pass::Parts { parts }, _) => {
+                (self.row_body(), wgsl::groups_for(count * parts, 1), self.row_threads())
+            }
             (Pass::Columns(columns), _) => {
                 (self.columns_body(columns), wgsl::groups_for(columns.tiles * columns.parts, 1), ROW_THREADS)
             }
-            _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), ROW_THREADS),
+            _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), self.row_threads()),
             _ => {
                 let body = match &wide {
                     Some(wide) => self.wide_body(wide),
@@ -295,6 +300,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         inner >= 32 && (contiguous || outer < 1024 || inner >= 16 * LONG_ROW)
     }
 
+    /// Threads of a workgroup that reduces a row, a part of one, or the results of parts.
+    fn row_threads(&self) -> usize {
+        let values = match self.pass {
+            Pass::Parts { .. } | Pass::Columns(_) => return ROW_THREADS,
+            Pass::Whole { parts } => parts,
+            Pass::Only | Pass::Rows => self.kernel.inner_count(),
+        };
+        values.div_ceil(ROW_PIECES).next_power_of_two().clamp(FEWEST_ROW_THREADS, ROW_THREADS)
+    }
+
     fn thread_body(&mut self) -> String {
         let kernel = self.kernel;
         let mut body = String::from("    let index = number;\n");
@@ -337,7 +352,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let mut body = format!("    let index = {index};\n    let begin = {start};\n    let end = {end};\n");
         body += &self.coordinates("index", 0..kernel.kept, 1);
         body += &fold.declare(1);
-        _ = writeln!(body, "    for (var r = begin + thread; r < end; r += {ROW_THREADS}u) {{");
+        let threads = self.row_threads();
+        _ = writeln!(body, "    for (var r = begin + thread; r < end; r += {threads}u) {{");
         if let Pass::Whole { .. } = self.pass {
             body += &fold.take_other(&fold.value_of("parts[r * 2u]"), "parts[r * 2u + 1u]", 2);
         } else {
@@ -348,7 +364,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         body += "    }\n";
         body += &fold.share("thread", 1);
         _ = writeln!(body, "    workgroupBarrier();");
-        _ = writeln!(body, "    for (var half = {}u; half > 0u; half /= 2u) {{", ROW_THREADS / 2);
+        _ = writeln!(body, "    for (var half = {}u; half > 0u; half /= 2u) {{", threads / 2);
         _ = writeln!(body, "        if (thread < half) {{");
         body += &fold.take_shared("thread + half", 3);
         body += &fold.share("thread", 3);
@@ -367,7 +383,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
     fn row_memory(&mut self) -> String {
         let Some((position, arg, reduce)) = self.kernel.reduction() else { return String::new() };
-        Fold::new(reduce.kind, self.kernel.insts[arg].dtype, position, "", self).memory(ROW_THREADS)
+        Fold::new(reduce.kind, self.kernel.insts[arg].dtype, position, "", self).memory(self.row_threads())
     }
 
     /// The statements of one stage.
