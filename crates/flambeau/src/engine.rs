@@ -226,6 +226,7 @@ impl Device {
             data: &snapshot.data,
             number,
             locations: &snapshot.locations,
+            later: !updates.is_empty(),
         };
         let buffers = self.backend().run(&run)?;
         plans.stats.runs += 1;

@@ -117,6 +117,8 @@ pub(crate) struct Run<'a> {
     pub number: u64,
     /// The line that created each graph node.
     pub locations: &'a [&'static Location<'static>],
+    /// Nobody waits for the results: the device may begin after the call has returned.
+    pub later: bool,
 }
 
 /// A backend of the library.

@@ -137,7 +137,7 @@ impl Gpu {
             })
             .collect();
         for part in dispatches.chunks(MAX_DISPATCHES) {
-            self.runtime.submit(&uniforms, part)?;
+            self.runtime.submit(uniforms.clone(), part, run.later)?;
         }
         self.faults.note(run, &compiled.checks);
         let root = |place: &Place| match *place {

@@ -13,6 +13,7 @@
 mod adapter;
 mod bind_group;
 mod fault;
+mod outbox;
 mod pipeline;
 mod pool;
 mod queue;
@@ -46,11 +47,14 @@ pub(crate) struct Runtime {
     config: GpuConfig,
     faults: Arc<fault::Faults>,
     ledger: Arc<stats::Ledger>,
-    counters: stats::Counters,
+    counters: Arc<stats::Counters>,
     pool: pool::Pool,
     pipelines: pipeline::PipelineCache,
     bind_groups: Mutex<bind_group::BindGroupCache>,
-    submissions: Mutex<queue::Submissions>,
+    outbox: Arc<outbox::Outbox>,
+    /// Started when work is first handed over.
+    #[cfg(not(target_arch = "wasm32"))]
+    submitter: std::sync::OnceLock<Option<outbox::Submitter>>,
     tracer: trace::Tracer,
 }
 
@@ -108,6 +112,8 @@ impl Runtime {
             GpuConfig { workgroup_size: config.workgroup_size.clamp(1, largest_group), ..config.clone() };
         let ledger = Arc::new(stats::Ledger::default());
         let faults = fault::Faults::watch(&device, ledger.clone());
+        let counters = Arc::new(stats::Counters::default());
+        let outbox = outbox::Outbox::new(&device, &queue, &faults, &counters);
         Ok(Arc::new(Runtime {
             device,
             queue,
@@ -116,11 +122,13 @@ impl Runtime {
             config,
             faults,
             ledger,
-            counters: Default::default(),
+            counters,
             pool: Default::default(),
             pipelines: Default::default(),
             bind_groups: Default::default(),
-            submissions: Default::default(),
+            outbox,
+            #[cfg(not(target_arch = "wasm32"))]
+            submitter: Default::default(),
             tracer: Default::default(),
         }))
     }
@@ -167,13 +175,16 @@ impl Runtime {
 
     /// Destroys the device, as a driver reset would: every later call is `Err(DeviceLost)`.
     pub fn destroy(&self) {
+        let turn = self.outbox.turn();
         self.faults.set(Error::DeviceLost("destroy() was called".into()));
         self.device.destroy();
+        drop(turn);
         self.run_callbacks();
     }
 
     /// How often the queue was called and what was created, since the start.
     pub fn stats(&self) -> GpuStats {
+        drop(self.outbox.turn());
         self.counters.snapshot()
     }
 

@@ -1,7 +1,7 @@
 //! Buffers and the pool they come from.
 //!
 //! A buffer whose last handle is dropped goes back to the pool at once: work that uses it has been
-//! submitted, and the queue runs what reuses it after that work. Contents are not cleared.
+//! submitted or handed over, and the queue runs what reuses it after that work. Contents are not cleared.
 
 use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
@@ -217,6 +217,8 @@ impl Runtime {
 
     /// Destroys the buffers that wait for reuse.
     pub fn trim(&self) {
+        // Work that waits may use them.
+        let _turn = self.outbox.turn();
         let free = std::mem::take(&mut *lock(&self.pool.free));
         let free: Vec<(u64, wgpu::Buffer)> = free.into_values().flatten().collect();
         lock(&self.bind_groups).forget(&free.iter().map(|(id, _)| *id).collect());

@@ -1,21 +1,18 @@
 //! Work for the GPU: submissions of kernels, and writes from the host.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::outbox::Submitter;
+use super::outbox::{Kernel, Submission, UNSUBMITTED_BYTES, Work};
 use super::pool::Kind;
 use super::trace::KernelWork;
-use super::wait::Completion;
 use super::{GpuBuffer, Pipeline, Runtime, bind_group, lock};
 use crate::error::{Error, Result};
-use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many submissions may be under way when [`Runtime::throttle`] returns.
-const SUBMISSIONS_AHEAD: usize = 2;
-
-/// wgpu copies what the host writes, and keeps the copy until a submission is done: larger writes are cut
-/// into pieces, and after this many bytes the pieces are submitted.
-const UNSUBMITTED_BYTES: usize = 32 << 20;
+/// Larger writes from the host wait for the queue instead of being copied.
+const LARGEST_WAITING_WRITE: usize = 1 << 20;
 
 /// One run of a kernel.
 pub(crate) struct Dispatch<'a> {
@@ -34,17 +31,16 @@ pub(crate) struct Dispatch<'a> {
     pub work: KernelWork,
 }
 
-#[derive(Default)]
-pub(super) struct Submissions {
-    number: u64,
-    recent: VecDeque<Completion>,
-    unsubmitted_bytes: usize,
-}
-
 impl Runtime {
-    /// Runs kernels in order, as one encoder, one pass and one `queue.submit`; gives the submission's
-    /// number. `uniforms` is the block that the dispatches' uniform ranges point into.
-    pub fn submit(self: &Arc<Self>, uniforms: &[u8], dispatches: &[Dispatch<'_>]) -> Result<u64> {
+    /// Runs kernels in order, as one encoder, one pass and one `queue.submit`. `uniforms` is the block that the
+    /// dispatches' uniform ranges point into. With `later`, the call may return before the queue is called; what
+    /// is asked of the runtime afterwards comes after it all the same.
+    pub fn submit(
+        self: &Arc<Self>,
+        uniforms: Vec<u8>,
+        dispatches: &[Dispatch<'_>],
+        later: bool,
+    ) -> Result<()> {
         self.check()?;
         for dispatch in dispatches {
             self.check_dispatch(dispatch, uniforms.len() as u64)?;
@@ -53,43 +49,32 @@ impl Runtime {
             0 => None,
             length => Some(self.allocate(length as u64, Kind::Uniform)?),
         };
-        if let Some(block) = &uniform_block {
-            write_padded(&self.queue, block.raw(), 0, uniforms);
-        }
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        match self.trace(dispatches) {
-            None => self.encode(&mut encoder, uniform_block.as_ref(), dispatches, None),
-            Some(traced) => {
-                for (number, dispatch) in dispatches.chunks(1).enumerate() {
-                    let timestamps = Some(traced.timestamps(number));
-                    self.encode(&mut encoder, uniform_block.as_ref(), dispatch, timestamps);
-                }
-                self.keep_trace(traced, &mut encoder);
-            }
-        }
-        let commands = encoder.finish();
-
-        let mut submissions = lock(&self.submissions);
-        let index = self.submit_commands(&mut submissions, Some(commands));
-        submissions.number += 1;
-        let number = submissions.number;
-        submissions.recent.push_back(self.completion_of(index));
-        if submissions.recent.len() > SUBMISSIONS_AHEAD + 1 {
-            submissions.recent.pop_front();
-        }
-        drop(submissions);
+        let kernels = self.kernels(uniform_block.as_ref(), dispatches);
+        let times = self.trace(dispatches);
+        // Whoever gets these buffers from the pool next uses them after this work.
+        let uniforms = uniform_block.map(|block| (block.raw().clone(), uniforms));
+        self.perform(Work::Submit(Submission { uniforms, kernels, times }), later && !self.config.debug);
         self.counters.dispatches.add(dispatches.len() as u64);
-        self.check()?;
-        Ok(number)
+        self.check()
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn perform(&self, work: Work, later: bool) {
+        let submitter = || self.submitter.get_or_init(|| Submitter::start(&self.outbox)).as_ref();
+        match later.then(submitter).flatten() {
+            Some(submitter) => submitter.hand_over(work),
+            None => self.outbox.perform_now(work),
+        }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn perform(&self, work: Work, _later: bool) {
+        self.outbox.perform_now(work);
     }
 
     /// Returns when at most two submissions are under way.
     pub async fn throttle(&self) -> Result<()> {
-        let far_enough_back = {
-            let submissions = lock(&self.submissions);
-            submissions.recent.front().filter(|_| submissions.recent.len() > SUBMISSIONS_AHEAD).cloned()
-        };
-        match far_enough_back {
+        match self.outbox.far_enough_back() {
             Some(completion) => self.wait_for(&completion).await,
             None => self.check(),
         }
@@ -97,6 +82,7 @@ impl Runtime {
 
     /// Has the driver look for work that is done, by submitting nothing.
     pub fn nudge(&self) {
+        let _turn = self.outbox.turn();
         if self.error().is_none() {
             self.queue.submit([]);
         }
@@ -122,12 +108,17 @@ impl Runtime {
                 bytes.len()
             )));
         }
-        for (piece, start) in bytes.chunks(UNSUBMITTED_BYTES).zip((offset..).step_by(UNSUBMITTED_BYTES)) {
-            let mut submissions = lock(&self.submissions);
-            write_padded(&self.queue, buffer.raw(), buffer.start() + start, piece);
-            submissions.unsubmitted_bytes += piece.len();
-            if submissions.unsubmitted_bytes >= UNSUBMITTED_BYTES {
-                self.submit_commands(&mut submissions, None);
+        let offset = buffer.start() + offset;
+        match self.outbox.free_turn() {
+            None if bytes.len() <= LARGEST_WAITING_WRITE => {
+                self.perform(Work::Write(buffer.raw().clone(), offset, bytes.to_vec()), true);
+            }
+            free => {
+                let mut turn = free.unwrap_or_else(|| self.outbox.turn());
+                let starts = (offset..).step_by(UNSUBMITTED_BYTES);
+                for (piece, start) in bytes.chunks(UNSUBMITTED_BYTES).zip(starts) {
+                    self.outbox.write(&mut turn, buffer.raw(), start, piece);
+                }
             }
         }
         self.counters.uploads.add(1);
@@ -141,19 +132,8 @@ impl Runtime {
         let mut encoder = self.device.create_command_encoder(&Default::default());
         encoder.clear_buffer(buffer.raw(), 0, None);
         let commands = encoder.finish();
-        self.submit_commands(&mut lock(&self.submissions), Some(commands));
+        self.outbox.submit(&mut self.outbox.turn(), Some(commands));
         self.check()
-    }
-
-    /// The only place that submits work.
-    pub(super) fn submit_commands(
-        &self,
-        submissions: &mut Submissions,
-        commands: Option<wgpu::CommandBuffer>,
-    ) -> wgpu::SubmissionIndex {
-        self.counters.submits.add(1);
-        submissions.unsubmitted_bytes = 0;
-        self.queue.submit(commands)
     }
 
     fn check_dispatch(&self, dispatch: &Dispatch<'_>, uniform_bytes: u64) -> Result<()> {
@@ -193,18 +173,11 @@ impl Runtime {
         Ok(())
     }
 
-    fn encode(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        uniform_block: Option<&GpuBuffer>,
-        dispatches: &[Dispatch<'_>],
-        timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
-    ) {
-        let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes };
-        let mut pass = encoder.begin_compute_pass(&descriptor);
+    /// The kernels with their bind groups, from the cache where they have been bound so before.
+    fn kernels(&self, uniform_block: Option<&GpuBuffer>, dispatches: &[Dispatch<'_>]) -> Vec<Kernel> {
         let mut bind_groups = lock(&self.bind_groups);
         let mut created_groups = 0;
-        let mut current_pipeline = None;
+        let mut kernels = Vec::with_capacity(dispatches.len());
         for dispatch in dispatches {
             let pipeline = dispatch.pipeline;
             let uniform_block = uniform_block.filter(|_| pipeline.has_uniform());
@@ -214,24 +187,20 @@ impl Runtime {
                 uniform_key,
                 dispatch.buffers.iter().map(|buffer| bind_group::place(buffer.id(), buffer.start())),
             );
-            let (group, created) = bind_groups.get(key, || self.create_bind_group(dispatch, uniform_block));
+            let (bindings, created) =
+                bind_groups.get(key, || self.create_bind_group(dispatch, uniform_block));
             created_groups += u64::from(created);
-            if self.config.debug {
-                pass.push_debug_group(dispatch.label);
-            }
-            if current_pipeline != Some(pipeline.id()) {
-                pass.set_pipeline(pipeline.raw());
-                current_pipeline = Some(pipeline.id());
-            }
-            pass.set_bind_group(0, &group, &[]);
-            let [x, y, z] = dispatch.groups;
-            pass.dispatch_workgroups(x, y, z);
-            if self.config.debug {
-                pass.pop_debug_group();
-            }
+            let label = self.config.debug.then(|| dispatch.label.to_owned());
+            kernels.push(Kernel {
+                pipeline: pipeline.raw().clone(),
+                bindings,
+                groups: dispatch.groups,
+                label,
+            });
         }
         self.counters.bind_groups_created.add(created_groups);
         self.counters.bind_group_hits.add(dispatches.len() as u64 - created_groups);
+        kernels
     }
 
     fn create_bind_group(
@@ -257,18 +226,5 @@ impl Runtime {
             layout: dispatch.pipeline.layout(),
             entries: &entries,
         })
-    }
-}
-
-/// Writes bytes of any number: wgpu takes multiples of 4 only.
-fn write_padded(queue: &wgpu::Queue, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) {
-    let (whole, rest) = bytes.split_at(bytes.len() - bytes.len() % 4);
-    if !whole.is_empty() {
-        queue.write_buffer(buffer, offset, whole);
-    }
-    if !rest.is_empty() {
-        let mut word = [0; 4];
-        word[..rest.len()].copy_from_slice(rest);
-        queue.write_buffer(buffer, offset + whole.len() as u64, &word);
     }
 }

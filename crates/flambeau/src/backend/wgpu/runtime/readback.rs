@@ -2,7 +2,7 @@
 
 use super::pool::Kind;
 use super::wait::Signal;
-use super::{GpuBuffer, Runtime, lock};
+use super::{GpuBuffer, Runtime};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Runtime {
             );
         }
         let commands = encoder.finish();
-        let submission = self.submit_commands(&mut lock(&self.submissions), Some(commands));
+        let submission = self.outbox.submit(&mut self.outbox.turn(), Some(commands));
         self.counters.readbacks.add(1);
         let mapped = Signal::new();
         let callback = mapped.clone();

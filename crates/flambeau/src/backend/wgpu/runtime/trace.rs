@@ -3,6 +3,7 @@
 //! While it is on, every kernel is a pass of its own, because a pass is what WebGPU can time. The submissions are the
 //! same, the gaps between kernels are a little longer. While it is off, a submission looks at one flag.
 
+use super::outbox::Times;
 use super::pool::STORAGE_USAGES;
 use super::queue::Dispatch;
 use super::{Runtime, lock};
@@ -46,21 +47,9 @@ pub(super) struct Tracer {
 }
 
 /// A submission with two timestamps a kernel.
-pub(super) struct Traced {
-    queries: wgpu::QuerySet,
+struct Traced {
     ticks: wgpu::Buffer,
     kernels: Vec<(String, [u32; 3], KernelWork)>,
-}
-
-impl Traced {
-    /// Where the pass of a kernel writes its times.
-    pub fn timestamps(&self, kernel: usize) -> wgpu::ComputePassTimestampWrites<'_> {
-        wgpu::ComputePassTimestampWrites {
-            query_set: &self.queries,
-            beginning_of_pass_write_index: Some(2 * kernel as u32),
-            end_of_pass_write_index: Some(2 * kernel as u32 + 1),
-        }
-    }
 }
 
 impl Runtime {
@@ -79,32 +68,26 @@ impl Runtime {
     }
 
     /// Prepares to time the kernels of a submission, if a trace is on.
-    pub(super) fn trace(&self, dispatches: &[Dispatch<'_>]) -> Option<Traced> {
+    pub(super) fn trace(&self, dispatches: &[Dispatch<'_>]) -> Option<Times> {
         if !self.tracer.on.load(Relaxed) || dispatches.is_empty() {
             return None;
         }
         let count = 2 * dispatches.len() as u32;
+        let queries = self.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("kernel times"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        let ticks = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("kernel times"),
+            size: u64::from(count) * 8,
+            usage: STORAGE_USAGES | wgpu::BufferUsages::QUERY_RESOLVE,
+            mapped_at_creation: false,
+        });
         let kernel = |dispatch: &Dispatch<'_>| (dispatch.label.to_owned(), dispatch.groups, dispatch.work);
-        Some(Traced {
-            queries: self.device.create_query_set(&wgpu::QuerySetDescriptor {
-                label: Some("kernel times"),
-                ty: wgpu::QueryType::Timestamp,
-                count,
-            }),
-            ticks: self.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("kernel times"),
-                size: u64::from(count) * 8,
-                usage: STORAGE_USAGES | wgpu::BufferUsages::QUERY_RESOLVE,
-                mapped_at_creation: false,
-            }),
-            kernels: dispatches.iter().map(kernel).collect(),
-        })
-    }
-
-    /// Keeps the times of a submission that has been encoded.
-    pub(super) fn keep_trace(&self, traced: Traced, encoder: &mut wgpu::CommandEncoder) {
-        encoder.resolve_query_set(&traced.queries, 0..2 * traced.kernels.len() as u32, &traced.ticks, 0);
-        lock(&self.tracer.submissions).push(traced);
+        let kernels = dispatches.iter().map(kernel).collect();
+        lock(&self.tracer.submissions).push(Traced { ticks: ticks.clone(), kernels });
+        Some(Times { queries, ticks })
     }
 
     /// Ends the trace: waits for the kernels, and gives their times in the order they were submitted.

@@ -69,11 +69,20 @@ pub(super) struct Completion {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl Runtime {
-    pub(super) fn completion_of(&self, index: wgpu::SubmissionIndex) -> Completion {
-        Completion { index }
-    }
+pub(super) fn completion_of(_: &wgpu::Queue, index: wgpu::SubmissionIndex) -> Completion {
+    Completion { index }
+}
 
+#[cfg(target_arch = "wasm32")]
+pub(super) fn completion_of(queue: &wgpu::Queue, _: wgpu::SubmissionIndex) -> Completion {
+    let done = Signal::new();
+    let callback = done.clone();
+    queue.on_submitted_work_done(move || callback.set(()));
+    Completion { done }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Runtime {
     pub(super) async fn wait_for(&self, completion: &Completion) -> Result<()> {
         let submission_index = Some(completion.index.clone());
         self.poll_device(wgpu::PollType::Wait { submission_index, timeout: None })
@@ -105,6 +114,7 @@ impl Runtime {
 
     /// Waits until the queue is empty, so that destroyed buffers are really freed.
     pub(super) fn wait_until_idle(&self) -> Result<()> {
+        drop(self.outbox.turn());
         self.poll_device(wgpu::PollType::wait_indefinitely())
     }
 
@@ -134,13 +144,6 @@ impl Runtime {
 
 #[cfg(target_arch = "wasm32")]
 impl Runtime {
-    pub(super) fn completion_of(&self, _: wgpu::SubmissionIndex) -> Completion {
-        let done = Signal::new();
-        let callback = done.clone();
-        self.queue.on_submitted_work_done(move || callback.set(()));
-        Completion { done }
-    }
-
     pub(super) async fn wait_for(&self, completion: &Completion) -> Result<()> {
         completion.done.wait().await;
         self.check()

@@ -46,7 +46,7 @@ fn after_destroy_every_call_says_that_the_device_is_lost() {
     lost(runtime.alloc(4));
     lost(runtime.upload(&[1]));
     lost(runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, true));
-    lost(runtime.submit(&[], &[]));
+    lost(runtime.submit(Vec::new(), &[], false));
     lost(runtime.write(&a, 0, &[0; 4]));
     lost(runtime.clear(&a));
     lost(read(&runtime, &out));
@@ -104,7 +104,8 @@ fn sizes_above_a_limit_name_the_limit() {
     let buffers = [&buffer, &buffer, &buffer];
     let submit = |groups, uniform, buffers: &[&Arc<GpuBuffer>]| {
         let (label, work) = ("add", Default::default());
-        runtime.submit(&[0; 8], &[Dispatch { pipeline: &pipeline, buffers, uniform, groups, label, work }])
+        let dispatch = Dispatch { pipeline: &pipeline, buffers, uniform, groups, label, work };
+        runtime.submit(vec![0; 8], &[dispatch], false)
     };
     match submit([1, limits.max_compute_workgroups_per_dimension + 1, 1], 0..8, &buffers) {
         Err(Error::Limit { limit_name, .. }) => assert_eq!(limit_name, "maxComputeWorkgroupsPerDimension"),
