@@ -8,6 +8,7 @@ use crate::op::Op;
 use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
 use crate::plan::graph::{self, Graph, Ref, Snapshot, Trail};
+use crate::plan::write_out::{KeyMap, Written, is_writing};
 use crate::tensor::node::{Node, Storage, Value};
 use crate::tensor::read::widen;
 use rustc_hash::FxHashMap;
@@ -55,6 +56,8 @@ struct Plans {
 
 struct Cached {
     plan: Plan,
+    /// What leads from a snapshot to the plan's graph, if that was written out.
+    key: Option<KeyMap>,
     compiled: Box<dyn Any + Send + Sync>,
     last_run: AtomicU64,
 }
@@ -139,6 +142,9 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
+        if is_writing() {
+            return;
+        }
         let note = |pending: &mut Vec<Weak<Node>>| {
             let fits = pending.len() < MAX_PENDING;
             if fits {
@@ -199,7 +205,7 @@ impl Device {
     fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<u64> {
         let mut plans = lock(&self.engine().plans);
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
-        let (snapshot, known) = plans.capture(&all);
+        let (mut snapshot, known) = plans.capture(&all);
         if snapshot.targets.is_empty() {
             return Ok(0);
         }
@@ -214,11 +220,16 @@ impl Device {
                 plans.stats.hits += 1;
                 cached
             }
-            None => self.plan_of(&mut plans, &snapshot.trail)?,
+            None => self.plan_of(&mut plans, &mut snapshot)?,
         };
         cached.last_run.store(number, Relaxed);
-        let Cached { plan, compiled, .. } = &*cached;
-        let inputs: Vec<Buffer> = snapshot.inputs.iter().map(|storage| storage.buffer.clone()).collect();
+        let Cached { plan, compiled, key, .. } = &*cached;
+        let input = |index: usize| snapshot.inputs[index].buffer.clone();
+        let inputs: Vec<Buffer> = match key {
+            Some(key) => key.inputs.iter().map(|&index| input(index as usize)).collect(),
+            None => (0..snapshot.inputs.len()).map(input).collect(),
+        };
+        snapshot.data.extend(key.iter().flat_map(|key| &key.literals));
         let run = Run {
             plan,
             compiled: &**compiled,
@@ -226,6 +237,7 @@ impl Device {
             data: &snapshot.data,
             number,
             locations: &snapshot.locations,
+            origins: key.as_ref().map(|key| &key.origins[..]),
             later: !updates.is_empty(),
         };
         let buffers = self.backend().run(&run)?;
@@ -246,14 +258,19 @@ impl Device {
     }
 
     /// The plan of a graph, from the cache or new.
-    fn plan_of(&self, plans: &mut Plans, trail: &Arc<Trail>) -> Result<Arc<Cached>> {
+    fn plan_of(&self, plans: &mut Plans, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
+        let trail = &snapshot.trail;
         if let Some(cached) = plans.cached.get(&trail.graph).cloned() {
             plans.stats.hits += 1;
             plans.remember(trail, &cached);
             return Ok(cached);
         }
         plans.stats.misses += 1;
-        let plan = Plan::new(trail.graph.clone(), self.backend().plan_options());
+        let (graph, key) = match snapshot.written.take() {
+            Some(Written { graph, key }) => (graph, Some(key)),
+            None => (trail.graph.clone(), None),
+        };
+        let plan = Plan::new(graph, self.backend().plan_options());
         let compiled = self.backend().compile(&plan)?;
         if plans.cached.len() >= MAX_PLANS {
             let age = |cached: &Arc<Cached>| cached.last_run.load(Relaxed);
@@ -262,7 +279,7 @@ impl Device {
             let oldest_kept = ages[MAX_PLANS / 2];
             plans.cached.retain(|_, cached| age(cached) >= oldest_kept);
         }
-        let cached = Arc::new(Cached { plan, compiled, last_run: AtomicU64::new(plans.runs) });
+        let cached = Arc::new(Cached { plan, key, compiled, last_run: AtomicU64::new(plans.runs) });
         plans.cached.insert(trail.graph.clone(), cached.clone());
         plans.remember(trail, &cached);
         Ok(cached)

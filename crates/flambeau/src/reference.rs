@@ -17,15 +17,19 @@ use std::sync::Arc;
 
 /// The values of tensors, computed by the interpreter, as f64. Tensors already evaluated are read.
 pub async fn evaluate(tensors: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
-    let mut known: HashMap<*const Node, Vec<Exact>> = HashMap::new();
+    let mut known = Known::new();
     for tensor in tensors {
         compute(tensor.value(), &mut known).await?;
     }
-    let result = |tensor: &&Tensor| {
-        let exact = &known[&Arc::as_ptr(&tensor.value().node)][tensor.value().output as usize];
-        floats(&exact.values)
-    };
+    let result = |tensor: &&Tensor| floats(&found(&known, tensor.value()).values);
     Ok(tensors.iter().map(result).collect())
+}
+
+/// The results of nodes by their addresses, which are theirs as long as they live.
+type Known = HashMap<*const Node, (Arc<Node>, Vec<Exact>)>;
+
+fn found<'a>(known: &'a Known, value: &Value) -> &'a Exact {
+    &known[&Arc::as_ptr(&value.node)].1[value.output as usize]
 }
 
 /// The lane the interpreter keeps a dtype in.
@@ -46,7 +50,7 @@ fn floats(block: &Block) -> Vec<f64> {
     }
 }
 
-async fn compute(value: &Value, known: &mut HashMap<*const Node, Vec<Exact>>) -> Result<()> {
+async fn compute(value: &Value, known: &mut Known) -> Result<()> {
     let mut stack = vec![(value.clone(), false)];
     while let Some((value, expanded)) = stack.pop() {
         let node = &value.node;
@@ -70,13 +74,23 @@ async fn compute(value: &Value, known: &mut HashMap<*const Node, Vec<Exact>>) ->
                 stack.extend(inputs.iter().map(|input| (input.clone(), false)));
                 continue;
             }
+            Some((Op::Composite(op), inputs, data)) => {
+                let inputs: Vec<Tensor> =
+                    inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect();
+                let (results, _) = op.write(&inputs, &data)?;
+                let mut outputs = Vec::with_capacity(results.len());
+                for result in &results {
+                    Box::pin(compute(result.value(), known)).await?;
+                    outputs.push(found(known, result.value()).clone());
+                }
+                outputs
+            }
             Some((op, inputs, data)) => {
-                let exact = |input: &Value| known[&Arc::as_ptr(&input.node)][input.output as usize].clone();
-                let inputs: Vec<Exact> = inputs.iter().map(exact).collect();
+                let inputs: Vec<Exact> = inputs.iter().map(|input| found(known, input).clone()).collect();
                 interpret(&op, &inputs, &node.outputs, &data)?
             }
         };
-        known.insert(Arc::as_ptr(node), result);
+        known.insert(Arc::as_ptr(node), (node.clone(), result));
     }
     Ok(())
 }
@@ -133,6 +147,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
         }
         Op::Reduce(reduce) => values = fold(reduce, &inputs[0], &shape, lane(dtype)),
         Op::Structured(op) => return op.exact(inputs, outputs, data),
+        Op::Composite(op) => unreachable!("{} is written out before", op.kind.name),
         Op::Unsaved => {
             let message = "a derivative rule read a value that it had not declared as saved";
             return Err(Error::Autograd(message.into()));

@@ -115,10 +115,20 @@ pub(crate) struct Run<'a> {
     pub data: &'a [Scalar],
     /// The run's number on its device.
     pub number: u64,
-    /// The line that created each graph node.
+    /// The line that created each node of the snapshot.
     pub locations: &'a [&'static Location<'static>],
+    /// For each node of the plan's graph, the one of the snapshot, where they differ.
+    pub origins: Option<&'a [u32]>,
     /// Nobody waits for the results: the device may begin after the call has returned.
     pub later: bool,
+}
+
+impl Run<'_> {
+    /// The line that created a node of the plan's graph.
+    pub fn location(&self, node: u32) -> &'static Location<'static> {
+        let node = self.origins.map_or(node, |origins| origins[node as usize]);
+        self.locations[node as usize]
+    }
 }
 
 /// A backend of the library.

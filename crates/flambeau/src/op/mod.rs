@@ -5,10 +5,12 @@
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
 //!
-//! Everything else is a composite method on `Tensor`, written with these.
+//! Everything else is written with these: as a method on `Tensor`, or, where steps of training are made of it, as a
+//! composite (`composite`), which is one node until a plan is made.
 
 pub(crate) mod argsort;
 pub(crate) mod attention;
+pub(crate) mod composite;
 pub(crate) mod conv;
 pub(crate) mod custom;
 pub(crate) mod elementwise;
@@ -30,6 +32,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use composite::CompositeOp;
 pub(crate) use elementwise::Elementwise;
 pub(crate) use reduce::{Reduce, ReduceKind};
 pub(crate) use structured::{Structured, StructuredOp};
@@ -59,6 +62,8 @@ pub(crate) enum Op {
     Reduce(Reduce),
     /// A primitive with kernels of its own.
     Structured(StructuredOp),
+    /// Several others as one; no plan has it.
+    Composite(CompositeOp),
     /// Stands for an input that a derivative rule did not ask to keep; evaluating it is an error.
     Unsaved,
 }
@@ -78,6 +83,7 @@ impl Op {
             Op::Reduce(reduce) => reduce.kind.name(),
             Op::Unsaved => "unsaved",
             Op::Structured(op) => op.name(),
+            Op::Composite(op) => op.kind.name,
         }
     }
 
@@ -108,6 +114,7 @@ impl Op {
             | Op::View(_)
             | Op::Unsaved => Saves::NOTHING,
             Op::Structured(op) => op.saves(),
+            Op::Composite(op) => op.kind.saves,
         }
     }
 
@@ -120,6 +127,7 @@ impl Op {
             Op::Gather { dim } => gather::vjp(*dim, v),
             Op::Reduce(reduce) => reduce.vjp(v),
             Op::Structured(op) => op.vjp(v),
+            Op::Composite(op) => op.kind.vjp.unwrap_or(|v, _| not_differentiable(v))(v, &op.settings),
             Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy | Op::Unsaved => not_differentiable(v),
         }
     }

@@ -3,7 +3,7 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_betas, check_not_negative};
 use crate::error::Result;
-use crate::tensor::Tensor;
+use crate::op::composite::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Adam`]; the defaults are PyTorch's.
@@ -67,8 +67,9 @@ impl Rule for AdamOptions {
     }
 
     fn update(&self, given: &Given) -> Result<Update> {
-        let grad = given.gradient(self.maximize, self.weight_decay)?;
-        descend(given, given.value, &grad, self.learning_rate, self.betas, self.eps)
+        let AdamOptions { learning_rate, betas, eps, weight_decay, maximize, .. } = *self;
+        let decay = if weight_decay == 0.0 { Decay::None } else { Decay::OfGradient };
+        descend(given, learning_rate, betas, eps, maximize, (decay, weight_decay))
     }
 
     fn learning_rate(&self) -> f64 {
@@ -147,9 +148,9 @@ impl Rule for AdamWOptions {
     }
 
     fn update(&self, given: &Given) -> Result<Update> {
-        let grad = given.gradient(self.maximize, 0.0)?;
-        let value = given.value.try_mul(1.0 - self.learning_rate * self.weight_decay)?;
-        descend(given, &value, &grad, self.learning_rate, self.betas, self.eps)
+        let AdamWOptions { learning_rate, betas, eps, weight_decay, maximize, .. } = *self;
+        let decay = (Decay::OfValue, 1.0 - learning_rate * weight_decay);
+        descend(given, learning_rate, betas, eps, maximize, decay)
     }
 
     fn learning_rate(&self) -> f64 {
@@ -175,29 +176,59 @@ fn states(amsgrad: bool) -> Vec<(&'static str, f64)> {
     states
 }
 
-/// What both have in common, from the value and the gradient that weight decay leaves.
+/// What weight decay does.
+#[derive(Clone, Copy, PartialEq)]
+enum Decay {
+    None,
+    /// g ← g + number · θ.
+    OfGradient,
+    /// θ ← number · θ.
+    OfValue,
+}
+
+/// What both have in common: one node for the whole formula.
 fn descend(
     given: &Given,
-    value: &Tensor,
-    grad: &Tensor,
     learning_rate: f64,
     (beta1, beta2): (f64, f64),
     eps: f64,
+    maximize: bool,
+    (decay, decay_number): (Decay, f64),
 ) -> Result<Update> {
-    let mean = given.remember_mean(0, grad, beta1)?;
-    let square = given.remember_mean_square(1, grad, beta2)?;
     let step = given.step as f64;
     let (correction1, correction2) = (1.0 - beta1.powf(step), 1.0 - beta2.powf(step));
-    let largest = match given.states.get(2) {
-        // A NaN in `square` stays there, and is chosen.
-        Some(largest) => {
-            Some(given.remember(2, &largest.try_gt(&square)?.try_where_cond(largest, &square)?)?)
-        }
-        None => None,
-    };
-    let root = largest.as_ref().unwrap_or(&square).try_sqrt()?;
-    let denominator = root.try_div(correction2.sqrt())?.try_add(eps)?;
-    let change = mean.try_mul(-learning_rate / correction1)?.try_div(&denominator)?;
-    let states = [mean, square].into_iter().chain(largest).collect();
-    Ok(Update { value: value.try_add(change)?, states })
+    let change = -learning_rate / correction1;
+    let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2, correction2.sqrt(), eps, change, decay_number];
+    let settings = [i64::from(maximize), decay as i64];
+    given.update(&ADAM, &settings, &numbers)
 }
+
+/// Of θ, g, m, v and, for AMSGrad, the largest v; settings: is it maximised, and the kind of decay.
+static ADAM: Composite = Composite::guarded("adam", |of| {
+    let [value, grad, mean, square, largest @ ..] = of.inputs else { unreachable!("θ, g, m and v") };
+    let number = |index| of.number(index, value);
+    let healthy = value.healthy()?;
+    let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
+    let mut start = value.clone();
+    if of.settings[1] == Decay::OfGradient as i64 {
+        grad = grad.try_add(value.try_mul(number(7))?)?;
+    }
+    if of.settings[1] == Decay::OfValue as i64 {
+        start = value.try_mul(number(7))?;
+    }
+    let new_mean = mean.try_mul(number(0))?.try_add(grad.try_mul(number(1))?)?;
+    let new_mean = healthy.try_where_cond(&new_mean, mean)?;
+    let new_square = square.try_mul(number(2))?.try_add(grad.try_mul(number(3))?.try_mul(&grad)?)?;
+    let new_square = healthy.try_where_cond(&new_square, square)?;
+    let new_largest = largest.first().map(|largest| {
+        // A NaN in the new square stays there, and is chosen.
+        let larger = largest.try_gt(&new_square)?.try_where_cond(largest, &new_square)?;
+        healthy.try_where_cond(&larger, largest)
+    });
+    let new_largest = new_largest.transpose()?;
+    let root = new_largest.as_ref().unwrap_or(&new_square).try_sqrt()?;
+    let denominator = root.try_div(number(4))?.try_add(number(5))?;
+    let change = new_mean.try_mul(number(6))?.try_div(&denominator)?;
+    let new_value = healthy.try_where_cond(start.try_add(change)?, value)?;
+    Ok([new_value, new_mean, new_square].into_iter().chain(new_largest).collect())
+});

@@ -2,9 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
+use crate::op::composite::Composite;
 use crate::tensor::Tensor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
 use std::fmt::Debug;
 
 /// What a rule is given: many parameters at once, joined into one flat tensor, with their gradient and states joined
@@ -39,6 +41,20 @@ impl Given<'_> {
     pub fn remember_mean_square(&self, state: usize, new: &Tensor, keep: f64) -> Result<Tensor> {
         let square = new.try_mul(1.0 - keep)?.try_mul(new)?;
         self.remember(state, &self.states[state].try_mul(keep)?.try_add(square)?)
+    }
+
+    /// What a composite makes of θ, g and the states: the new θ and the new states, in this order.
+    pub(super) fn update(
+        &self,
+        formula: &'static Composite,
+        settings: &[i64],
+        numbers: &[f64],
+    ) -> Result<Update> {
+        let inputs: SmallVec<[&Tensor; 6]> = [self.value, self.grad].into_iter().chain(self.states).collect();
+        let outputs = (0..=self.states.len()).map(|_| self.value.meta().clone()).collect();
+        let mut results = Tensor::composite(formula, settings, &inputs, numbers, outputs)?.into_iter();
+        let value = results.next().expect("an update has the new value");
+        Ok(Update { value, states: results.collect() })
     }
 
     /// The gradient as most rules start from it: −g to maximise, and + λ θ.

@@ -3,6 +3,7 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::{Error, Result};
+use crate::op::composite::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Sgd`]; the defaults are PyTorch's.
@@ -70,20 +71,11 @@ impl Rule for SgdOptions {
     }
 
     fn update(&self, given: &Given) -> Result<Update> {
-        let grad = given.gradient(self.maximize, self.weight_decay)?;
-        let Some(before) = given.states.first() else {
-            let value = given.value.try_add(grad.try_mul(-self.learning_rate)?)?;
-            return Ok(Update { value, states: Vec::new() });
-        };
         // The first time the direction is the gradient itself; the state is zero then.
         let share = if given.step == 1 { 1.0 } else { 1.0 - self.dampening };
-        let buffer = given.remember(0, &before.try_mul(self.momentum)?.try_add(grad.try_mul(share)?)?)?;
-        let direction = match self.nesterov {
-            true => grad.try_add(buffer.try_mul(self.momentum)?)?,
-            false => buffer.clone(),
-        };
-        let value = given.value.try_add(direction.try_mul(-self.learning_rate)?)?;
-        Ok(Update { value, states: vec![buffer] })
+        let numbers = [-self.learning_rate, self.weight_decay, self.momentum, share];
+        let settings = [self.maximize, self.weight_decay != 0.0, self.nesterov].map(i64::from);
+        given.update(&SGD, &settings, &numbers)
     }
 
     fn learning_rate(&self) -> f64 {
@@ -102,3 +94,26 @@ impl Rule for SgdOptions {
         self.momentum = momentum;
     }
 }
+
+/// Of θ, g and, with momentum, its buffer; settings: is it maximised, is there weight decay, is it Nesterov's.
+static SGD: Composite = Composite::guarded("sgd", |of| {
+    let [value, grad, buffer @ ..] = of.inputs else { unreachable!("θ and g") };
+    let number = |index| of.number(index, value);
+    let healthy = value.healthy()?;
+    let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
+    if of.settings[1] == 1 {
+        grad = grad.try_add(value.try_mul(number(1))?)?;
+    }
+    let new_buffer = buffer.first().map(|buffer| {
+        let new = buffer.try_mul(number(2))?.try_add(grad.try_mul(number(3))?)?;
+        healthy.try_where_cond(&new, buffer)
+    });
+    let new_buffer = new_buffer.transpose()?;
+    let direction = match &new_buffer {
+        None => grad,
+        Some(buffer) if of.settings[2] == 1 => grad.try_add(buffer.try_mul(number(2))?)?,
+        Some(buffer) => buffer.clone(),
+    };
+    let new_value = healthy.try_where_cond(value.try_add(direction.try_mul(number(0))?)?, value)?;
+    Ok([new_value].into_iter().chain(new_buffer).collect())
+});

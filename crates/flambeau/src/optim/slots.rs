@@ -9,10 +9,8 @@ use super::flat::{Layout, MAX_ELEMENTS};
 use super::rule::{Given, Update};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
-use crate::op::{Meta, Op};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -185,7 +183,10 @@ impl Slots {
         let mut moved = Vec::with_capacity(updates.len());
         for (index, Update { value, states }) in updates {
             let chunk = &mut self.chunks[index];
-            (chunk.value, chunk.states, chunk.fresh) = (value, states, true);
+            // The next step then has the structure of this one, in which they were apart.
+            chunk.value = value.alone();
+            chunk.states = states.iter().map(Tensor::alone).collect();
+            chunk.fresh = true;
             chunk.members.iter().for_each(|&member| self.slots[member].steps += 1);
             moved.push(chunk.members.clone());
         }
@@ -242,7 +243,7 @@ impl Slots {
         };
         let grad = chunk.layout.gather(gradients)?;
         let step = self.slots[chunk.members[0]].steps + 1;
-        let healthy = Tensor::source(Op::Healthy, Meta::new(value.shape(), DType::Bool), &self.device, &[])?;
+        let healthy = value.healthy()?;
         let given = Given { value: &value, grad: &grad, states: &chunk.states, step, healthy: &healthy };
         let Update { value: new, states } = rule(chunk.group, &given)?;
         let guard = |(state, new): (usize, Tensor)| match new.is_chosen_by(&healthy) {
@@ -250,7 +251,8 @@ impl Slots {
             false => given.remember(state, &new),
         };
         let states = states.into_iter().enumerate().map(guard).collect::<Result<_>>()?;
-        Ok(Update { states, value: healthy.try_where_cond(&new, &value)? })
+        let new = if new.is_chosen_by(&healthy) { new } else { healthy.try_where_cond(&new, &value)? };
+        Ok(Update { states, value: new })
     }
 
     /// Steps that a fault on the device has made void do not count.

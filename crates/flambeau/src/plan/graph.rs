@@ -3,6 +3,7 @@
 //! The list without its data is the key of the plan cache: two graphs with equal lists run the same plan. Equal
 //! subexpressions are merged while the list is made, except across checkpoint regions, which exist to be recomputed.
 
+use super::write_out::{Written, has_composites, write_out};
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
@@ -68,6 +69,8 @@ pub(crate) struct Snapshot {
     pub targets: Vec<(Arc<Node>, usize)>,
     /// The line that created each node.
     pub locations: Vec<&'static Location<'static>>,
+    /// The graph in primitives, if it is a new one and has composites.
+    pub written: Option<Written>,
 }
 
 impl Snapshot {
@@ -86,23 +89,26 @@ pub(crate) struct Trail {
 /// Collects what `wanted` needs. Values that a derivative rule has saved become roots too, so that a later
 /// backward pass finds them instead of computing them again.
 pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
-    let list = List::New {
-        nodes: Vec::with_capacity(ROOM),
-        merged: FxHashMap::with_capacity_and_hasher(ROOM, Default::default()),
-        entries: Vec::with_capacity(ROOM),
-    };
-    collect(wanted, list).expect("a new list takes every node")
+    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    *captures += 1;
+    let snapshot = collect(wanted, *captures, List::new());
+    let mut snapshot = snapshot.expect("a new list takes every node");
+    if has_composites(&snapshot.graph().nodes) {
+        *captures += 1;
+        snapshot.written = Some(write_out(&snapshot, *captures - 1, *captures));
+    }
+    snapshot
 }
 
 /// The same, if it leads to the graph of `trail`: nodes are compared with that instead of being copied and hashed.
 pub(crate) fn follow(wanted: &[Value], trail: &Arc<Trail>) -> Option<Snapshot> {
-    collect(wanted, List::Known { trail: trail.clone(), met: 0 })
-}
-
-fn collect(wanted: &[Value], list: List) -> Option<Snapshot> {
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     *captures += 1;
-    let mut builder = Builder::new(*captures, list);
+    collect(wanted, *captures, List::Known { trail: trail.clone(), met: 0 })
+}
+
+fn collect(wanted: &[Value], capture: u64, list: List) -> Option<Snapshot> {
+    let mut builder = Builder::new(capture, list);
     for value in wanted {
         builder.add(value)?;
     }
@@ -112,12 +118,12 @@ fn collect(wanted: &[Value], list: List) -> Option<Snapshot> {
 /// How many captures there have been. Each marks the nodes it meets with its number, so there is one at a time.
 static CAPTURES: Mutex<u64> = Mutex::new(0);
 /// Bits of a node's mark that say which entry of the list it has become; the others are the capture's number.
-const ENTRY_BITS: u32 = 24;
+pub(super) const ENTRY_BITS: u32 = 24;
 /// Nodes for which there is room from the start: a small model's training step.
 const ROOM: usize = 256;
 
 /// The entries that nodes become.
-enum List {
+pub(super) enum List {
     /// Made now.
     New {
         nodes: Vec<GraphNode>,
@@ -130,15 +136,15 @@ enum List {
 }
 
 /// A node as a capture meets it.
-struct Met<'a> {
-    node: &'a Node,
+pub(super) struct Met<'a> {
+    pub node: &'a Node,
     /// What it computes, unless its value is there.
-    op: Option<&'a Op>,
-    inputs: SmallVec<[Ref; 3]>,
-    data: &'a [Scalar],
+    pub op: Option<&'a Op>,
+    pub inputs: SmallVec<[Ref; 3]>,
+    pub data: &'a [Scalar],
     /// The index of its first number in the graph's data, if it has any.
-    datum: u32,
-    region: u32,
+    pub datum: u32,
+    pub region: u32,
 }
 
 impl Met<'_> {
@@ -157,8 +163,24 @@ impl Met<'_> {
 }
 
 impl List {
+    pub fn new() -> List {
+        List::New {
+            nodes: Vec::with_capacity(ROOM),
+            merged: FxHashMap::with_capacity_and_hasher(ROOM, Default::default()),
+            entries: Vec::with_capacity(ROOM),
+        }
+    }
+
+    /// The entries of a new list.
+    pub fn into_nodes(self) -> Vec<GraphNode> {
+        match self {
+            List::New { nodes, .. } => nodes,
+            List::Known { trail, .. } => trail.graph.nodes.clone(),
+        }
+    }
+
     /// The entry that a node becomes; None where that is not the one of the earlier capture.
-    fn entry(&mut self, met: Met) -> Option<u32> {
+    pub fn entry(&mut self, met: Met) -> Option<u32> {
         match self {
             List::Known { trail, met: count } => {
                 let entry = *trail.entries.get(*count)?;
@@ -294,7 +316,7 @@ impl Builder {
         };
         let filled = pending.into_iter().map(|(node, index)| (node, first_root[index as usize]));
         let targets = filled.filter(|(_, first)| *first != usize::MAX).collect();
-        Some(Snapshot { trail, inputs, data, targets, locations })
+        Some(Snapshot { trail, inputs, data, targets, locations, written: None })
     }
 }
 

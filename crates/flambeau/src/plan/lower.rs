@@ -262,7 +262,9 @@ impl<'a> Emitter<'a> {
                 let inner = this.schedule.paths.of(Step::Inner(value.node));
                 InstKind::Reduce { arg: this.emit(node.inputs[0], inner), reduce: reduce.clone() }
             }),
-            op @ (Op::Structured(_) | Op::Unsaved) => unreachable!("{} is never fused", op.name()),
+            op @ (Op::Structured(_) | Op::Composite(_) | Op::Unsaved) => {
+                unreachable!("{} is never fused", op.name())
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Plans: what an evaluation runs. Made once per graph structure, cached, and run again with other inputs and data.
 //!
-//! `graph` snapshots the nodes, `schedule` groups them into kernels, `lower` writes the kernels down, and this file
+//! `graph` snapshots the nodes, `write_out` turns composites into primitives, `schedule` groups them into kernels, `lower` writes the kernels down, and this file
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
 pub(crate) mod access;
@@ -16,6 +16,7 @@ pub(crate) mod kernel;
 pub(crate) mod lower;
 pub(crate) mod rows;
 pub(crate) mod schedule;
+pub(crate) mod write_out;
 
 use crate::dtype::DType;
 use crate::op::{Op, View};

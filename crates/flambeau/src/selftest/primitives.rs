@@ -69,6 +69,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
         Op::Structured(StructuredOp::Custom(_)) => false,
         // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
         Op::Healthy | Op::Unsaved => false,
+        // Made of others.
+        Op::Composite(_) => false,
     }
 }
 
@@ -78,10 +80,16 @@ pub(super) fn collect(tensor: &Tensor, names: &mut BTreeSet<&'static str>) {
     let mut stack: Vec<Value> = vec![tensor.value().clone()];
     while let Some(value) = stack.pop() {
         if seen.insert(Arc::as_ptr(&value.node))
-            && let State::Pending { op, inputs, .. } = &*value.node.state()
+            && let State::Pending { op, inputs, data } = &*value.node.state()
         {
             if is_listed(op) {
                 names.insert(op.name());
+            }
+            if let Op::Composite(op) = op {
+                let inputs: Vec<Tensor> =
+                    inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect();
+                let (results, _) = op.write(&inputs, data).expect("the operands have been checked");
+                results.iter().for_each(|result| collect(result, names));
             }
             stack.extend(inputs.iter().cloned());
         }

@@ -156,6 +156,20 @@ impl Tensor {
         Tensor::from_parts(Value { node, output: 0 }, None)
     }
 
+    /// The same values, evaluated, as the only output of a node.
+    #[track_caller]
+    pub(crate) fn alone(&self) -> Tensor {
+        match self.value.storage() {
+            Some(storage) if self.value.node.outputs.len() > 1 => {
+                let (device, meta) = (self.device().clone(), self.meta().clone());
+                let state = State::Ready(smallvec![storage]);
+                let node = Node::new(device, smallvec![meta], Location::caller(), state);
+                Tensor::from_parts(Value { node, output: 0 }, None)
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// The result of an op with one output; recorded for autograd if an input is.
     #[track_caller]
     pub(crate) fn from_op(op: Op, inputs: &[Tensor], meta: Meta) -> Result<Tensor> {
@@ -274,9 +288,10 @@ impl Tensor {
         Tensor::from_parts(Value { node, output: 0 }, None)
     }
 
-    /// Is it a choice between two values, still to be made, by this condition?
+    /// Is it a choice between two values, still to be made, by this condition, or made so by its composite?
     pub(crate) fn is_chosen_by(&self, condition: &Tensor) -> bool {
         match &*self.value.node.state() {
+            State::Pending { op: Op::Composite(op), .. } => op.kind.guarded,
             State::Pending { op: Op::Map(op), inputs, .. } => {
                 **op == crate::op::elementwise::SELECT && Arc::ptr_eq(&inputs[0].node, &condition.value.node)
             }
@@ -409,8 +424,9 @@ impl Tensor {
             return String::new();
         }
         let options = self.device().backend().plan_options();
-        let plan = crate::plan::Plan::new(snapshot.graph().clone(), options);
-        crate::plan::explain(&plan, snapshot.graph(), options.element_bytes)
+        let graph = snapshot.written.as_ref().map_or(snapshot.graph(), |written| &written.graph);
+        let plan = crate::plan::Plan::new(graph.clone(), options);
+        crate::plan::explain(&plan, graph, options.element_bytes)
     }
 
     /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].

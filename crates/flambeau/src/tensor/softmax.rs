@@ -2,9 +2,53 @@
 
 use super::{Tensor, twins};
 use crate::error::Result;
-use crate::op::Saves;
+use crate::op::composite::Composite;
+use crate::op::{Grads, Saves, Vjp};
+use smallvec::smallvec;
 
 const OUTPUT: Saves = Saves { inputs: 0, outputs: true };
+
+/// Of x along settings\[0\].
+static SOFTMAX: Composite = Composite::with_rule(
+    "softmax",
+    |of| {
+        let axis = of.settings[0] as isize;
+        let exponentials = of.inputs[0].shifted(axis)?.try_exp()?;
+        Ok(smallvec![exponentials.try_div(&exponentials.try_sum_keepdim(axis)?)?])
+    },
+    OUTPUT,
+    |v, settings| gradient(&SOFTMAX_GRADIENT, v, settings),
+);
+
+/// Of g and y along settings\[0\].
+static SOFTMAX_GRADIENT: Composite = Composite::plain("softmax_gradient", |of| {
+    let (g, y) = (&of.inputs[0], &of.inputs[1]);
+    let mean = g.try_mul(y)?.try_sum_keepdim(of.settings[0] as isize)?;
+    Ok(smallvec![y.try_mul(&g.try_sub(&mean)?)?])
+});
+
+static LOG_SOFTMAX: Composite = Composite::with_rule(
+    "log_softmax",
+    |of| {
+        let axis = of.settings[0] as isize;
+        let shifted = of.inputs[0].shifted(axis)?;
+        let sum = shifted.try_exp()?.try_sum_keepdim(axis)?;
+        Ok(smallvec![shifted.try_sub(&sum.try_log()?)?])
+    },
+    OUTPUT,
+    |v, settings| gradient(&LOG_SOFTMAX_GRADIENT, v, settings),
+);
+
+static LOG_SOFTMAX_GRADIENT: Composite = Composite::plain("log_softmax_gradient", |of| {
+    let (g, y) = (&of.inputs[0], &of.inputs[1]);
+    let sum = g.try_sum_keepdim(of.settings[0] as isize)?;
+    Ok(smallvec![g.try_sub(&y.try_exp()?.try_mul(&sum)?)?])
+});
+
+fn gradient(kind: &'static Composite, v: &Vjp, settings: &[i64]) -> Result<Grads> {
+    let (g, y) = (v.grad(), v.output());
+    Ok(vec![Some(Tensor::composed(kind, settings, &[g, y], y.meta().clone())?)])
+}
 
 impl Tensor {
     /// This tensor, as floats, minus the largest value along `dim`: what is exponentiated is never above 0.
@@ -27,15 +71,7 @@ impl Tensor {
         softmax / try_softmax(&self, dim: isize) -> Tensor {
             let axis = self.shape().dim("softmax", dim)? as isize;
             let x = self.try_to_dtype(self.dtype().to_float())?;
-            let forward = || {
-                let exponentials = x.shifted(axis)?.try_exp()?;
-                exponentials.try_div(&exponentials.try_sum_keepdim(axis)?)
-            };
-            Tensor::with_rule("softmax", OUTPUT, &[&x], forward, move |v| {
-                let (g, y) = (v.grad(), v.output());
-                let mean = g.try_mul(y)?.try_sum_keepdim(axis)?;
-                Ok(vec![Some(y.try_mul(&g.try_sub(&mean)?)?)])
-            })
+            Tensor::composed(&SOFTMAX, &[axis as i64], &[&x], x.meta().clone())
         }
 
         /// x − log Σ exp(x) along `dim`, without overflow. Derivative of y: g − exp(y) · Σ g.
@@ -48,14 +84,7 @@ impl Tensor {
         log_softmax / try_log_softmax(&self, dim: isize) -> Tensor {
             let axis = self.shape().dim("log_softmax", dim)? as isize;
             let x = self.try_to_dtype(self.dtype().to_float())?;
-            let forward = || {
-                let shifted = x.shifted(axis)?;
-                shifted.try_sub(&shifted.try_exp()?.try_sum_keepdim(axis)?.try_log()?)
-            };
-            Tensor::with_rule("log_softmax", OUTPUT, &[&x], forward, move |v| {
-                let (g, y) = (v.grad(), v.output());
-                Ok(vec![Some(g.try_sub(&y.try_exp()?.try_mul(&g.try_sum_keepdim(axis)?)?)?)])
-            })
+            Tensor::composed(&LOG_SOFTMAX, &[axis as i64], &[&x], x.meta().clone())
         }
     }
 }

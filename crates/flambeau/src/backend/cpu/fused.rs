@@ -266,7 +266,7 @@ impl<'a> Worker<'a> {
                 other => unreachable!("indexes are integers, not {other:?}"),
             };
             if index < 0 || index >= size as i64 {
-                let location = self.run.locations[inst.node as usize].to_string();
+                let location = self.run.location(inst.node).to_string();
                 return Err(Error::IndexOutOfRange { op: "gather", index, size, location });
             }
             *offset += index * stride;

@@ -98,7 +98,7 @@ impl Cpu {
                     let Some(op) = call.op.structured() else { continue };
                     let compute = |results: &mut [HostBuffer]| {
                         op.cpu(&operands, results, &run.data[call.datum as usize..])
-                            .map_err(|error| error.at(run.locations[call.node as usize]))
+                            .map_err(|error| error.at(run.location(call.node)))
                     };
                     match &call.epilogue {
                         None => compute(&mut results)?,

@@ -62,7 +62,7 @@ impl Faults {
         if checks.is_empty() {
             return;
         }
-        let line = |check: &Check| run.locations[(check.node & !NAN_FLAG) as usize];
+        let line = |check: &Check| run.location(check.node & !NAN_FLAG);
         let lines = checks.iter().map(|check| (check.clone(), line(check))).collect();
         let mut state = self.state();
         state.recent.push_back((run.number, lines));

@@ -4,7 +4,10 @@ use super::text::flag;
 use super::{constructors, forward_of_two};
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
+use crate::op::composite::{Composite, Results};
+use crate::op::{Meta, Saves};
 use crate::tensor::Tensor;
+use smallvec::{SmallVec, smallvec};
 
 /// The settings of [`Linear`] and [`Bilinear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,12 +65,61 @@ impl Forward for Linear {
             let message = format!("input {} must end in {inputs} features", input.shape());
             return Err(Error::shape("Linear", message));
         }
-        let product = input.try_matmul(&self.weight.get().try_t()?)?;
-        match &self.bias {
-            Some(bias) => product.try_add(bias.get()),
-            None => Ok(product),
+        let weight = self.weight.get();
+        let bias = self.bias.as_ref().map(Parameter::get);
+        let mut operands: SmallVec<[&Tensor; 3]> = smallvec![input, &weight];
+        operands.extend(&bias);
+        if operands.iter().any(|operand| operand.dtype() != input.dtype()) || !input.dtype().is_float() {
+            return affine(&operands).map(|mut results| results.remove(0));
         }
+        let outputs = weight.shape().dims()[0];
+        let shape = input.shape().with(input.rank() - 1, outputs);
+        Tensor::composed(&LINEAR, &[], &operands, Meta::new(shape, input.dtype()))
     }
+}
+
+/// x Wᵀ + b of x, W and, if there is one, b. Derivatives: g W, gᵀ x and the sum of g's rows.
+static LINEAR: Composite = Composite::with_rule(
+    "linear",
+    |of| affine(&of.inputs.iter().collect::<SmallVec<[&Tensor; 3]>>()),
+    Saves::inputs(0b11),
+    |v, _| {
+        let g = v.grad();
+        let (x, weight) = (v.input(0), v.input(1));
+        let part = |operand: usize, kind, operands: &[&Tensor]| match v.needs.get(operand) {
+            Some(true) => Tensor::composed(kind, &[], operands, v.input(operand).meta().clone()).map(Some),
+            _ => Ok(None),
+        };
+        let mut grads = vec![part(0, &INPUT_GRADIENT, &[g, weight])?, part(1, &WEIGHT_GRADIENT, &[g, x])?];
+        if v.needs.len() == 3 {
+            grads.push(part(2, &BIAS_GRADIENT, &[g])?);
+        }
+        Ok(grads)
+    },
+);
+
+static INPUT_GRADIENT: Composite =
+    Composite::plain("linear_input_gradient", |of| Ok(smallvec![of.inputs[0].try_matmul(&of.inputs[1])?]));
+
+static WEIGHT_GRADIENT: Composite = Composite::plain("linear_weight_gradient", |of| {
+    let [g, x] = [0, 1].map(|input| rows(&of.inputs[input]));
+    Ok(smallvec![g?.try_t()?.try_matmul(&x?)?])
+});
+
+static BIAS_GRADIENT: Composite =
+    Composite::plain("linear_bias_gradient", |of| Ok(smallvec![rows(&of.inputs[0])?.try_sum(0)?]));
+
+fn affine(operands: &[&Tensor]) -> Result<Results> {
+    let product = operands[0].try_matmul(&operands[1].try_t()?)?;
+    Ok(smallvec![match operands.get(2) {
+        Some(&bias) => product.try_add(bias)?,
+        None => product,
+    }])
+}
+
+/// (…, n) as a matrix of n columns.
+fn rows(x: &Tensor) -> Result<Tensor> {
+    if x.rank() == 1 { x.try_unsqueeze(0) } else { x.try_flatten(0, -2) }
 }
 
 /// yₖ = x₁ᵀ Wₖ x₂ + bₖ, from (…, in1) and (…, in2) to (…, out). W (out, in1, in2) and b (out) begin in

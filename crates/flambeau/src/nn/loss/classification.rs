@@ -1,11 +1,13 @@
 //! Losses for classes and for yes-or-no answers.
 
-use super::pick::{Labels, check_class_weight, class_dim, pick, row_cross_entropy};
+use super::pick::{Labels, check_class_weight, class_dim, excess, pick, row_cross_entropy};
 use super::{Reduction, floats, forward, same_shape, weighted};
 use crate::error::{Error, Result};
-use crate::op::Saves;
+use crate::op::composite::Composite;
+use crate::op::{Meta, Saves};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 /// The class number that does not count, as PyTorch's.
 const IGNORE_INDEX: i64 = -100;
@@ -57,6 +59,9 @@ impl CrossEntropyLoss {
             if target.dtype().is_float() && target.shape() == input.shape() {
                 return self.against_probabilities(input, target);
             }
+            if self.weight.is_none() && self.label_smoothing == 0.0 {
+                return self.of_classes(input, target);
+            }
             let labels = Labels::new("cross_entropy", input, target, self.ignore_index)?;
             let weights = labels.weights("cross_entropy", input, self.weight.as_ref())?;
             let sharp = row_cross_entropy(input, &labels, &weights, self.weight.is_some())?;
@@ -71,6 +76,15 @@ impl CrossEntropyLoss {
             };
             reduce_rows(self.reduction, &losses, &weights, target.shape())
         }
+    }
+
+    /// The loss against class numbers, none of which counts more than another.
+    #[track_caller]
+    fn of_classes(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
+        Labels::check("cross_entropy", input, target)?;
+        let shape = if self.reduction == Reduction::None { target.shape().clone() } else { Shape::default() };
+        let settings = [self.ignore_index, self.reduction as i64];
+        Tensor::composed(&CROSS_ENTROPY, &settings, &[input, target], Meta::new(shape, input.dtype()))
     }
 
     /// −Σ weight · log softmax(x) over the classes, which stay with size 1.
@@ -111,6 +125,43 @@ impl CrossEntropyLoss {
         }
     }
 }
+
+/// The loss of logits against class numbers; settings: the ignored class and the reduction.
+static CROSS_ENTROPY: Composite = Composite::with_rule(
+    "cross_entropy",
+    |of| {
+        let [input, target] = of.inputs else { unreachable!("logits and classes") };
+        let labels = Labels::new("cross_entropy", input, target, of.settings[0])?;
+        let weights = labels.counts(input)?;
+        let losses = row_cross_entropy(input, &labels, &weights, false)?;
+        Ok(smallvec![reduce_rows(
+            Reduction::from_setting(of.settings[1]),
+            &losses,
+            &weights,
+            target.shape()
+        )?])
+    },
+    Saves::inputs(0b11),
+    |v, settings| {
+        let (input, target) = (v.input(0), v.input(1));
+        let operands = [input, target, v.grad()];
+        let gradient = Tensor::composed(&CROSS_ENTROPY_GRADIENT, settings, &operands, input.meta().clone())?;
+        Ok(vec![Some(gradient), None])
+    },
+);
+
+/// (softmax − [class]) · g · weight, divided by the sum of the weights for a mean. Of logits, classes and g.
+static CROSS_ENTROPY_GRADIENT: Composite = Composite::plain("cross_entropy_gradient", |of| {
+    let [input, target, g] = of.inputs else { unreachable!("logits, classes and a gradient") };
+    let labels = Labels::new("cross_entropy", input, target, of.settings[0])?;
+    let weights = labels.counts(input)?;
+    let g = match Reduction::from_setting(of.settings[1]) {
+        Reduction::None => g.try_reshape(weights.shape())?,
+        Reduction::Sum => g.clone(),
+        Reduction::Mean => g.try_div(&weights.try_sum(..)?)?,
+    };
+    Ok(smallvec![excess(input, &labels.classes, labels.dim, &g.try_mul(&weights)?)?])
+});
 
 /// Reduces the losses of rows that count as much as their weights say; `shape` is theirs without the class dimension.
 #[track_caller]

@@ -45,6 +45,12 @@ pub enum Reduction {
 }
 
 impl Reduction {
+    /// The one with this number, as the setting of a composite.
+    fn from_setting(setting: i64) -> Reduction {
+        let all = [Reduction::Mean, Reduction::Sum, Reduction::None];
+        all.into_iter().find(|&kind| kind as i64 == setting).expect("the number of a reduction")
+    }
+
     /// Reduces the losses of elements that all count the same.
     #[track_caller]
     fn apply(self, losses: &Tensor) -> Result<Tensor> {

@@ -28,9 +28,8 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Checks class numbers (N, d1, …) against scores (N, C, d1, …).
-    #[track_caller]
-    pub fn new(op: &'static str, input: &Tensor, target: &Tensor, ignore_index: i64) -> Result<Labels> {
+    /// Checks class numbers (N, d1, …) against scores (N, C, d1, …); gives the dimension of the classes.
+    pub fn check(op: &'static str, input: &Tensor, target: &Tensor) -> Result<usize> {
         super::floats(op, input)?;
         let dim = class_dim(op, input)?;
         if !target.dtype().is_int() {
@@ -45,6 +44,13 @@ impl Labels {
             );
             return Err(Error::shape(op, message));
         }
+        Ok(dim)
+    }
+
+    /// Class numbers (N, d1, …) for scores (N, C, d1, …), checked.
+    #[track_caller]
+    pub fn new(op: &'static str, input: &Tensor, target: &Tensor, ignore_index: i64) -> Result<Labels> {
+        let dim = Labels::check(op, input, target)?;
         // An unsigned dtype cannot hold the usual ignore_index.
         let signed = if target.dtype() == DType::I64 { DType::I64 } else { DType::I32 };
         let target = target.try_to_dtype(signed)?.try_reshape(input.shape().with(dim, 1))?;
@@ -114,9 +120,14 @@ pub(super) fn row_cross_entropy(
     let inputs = [logits, &labels.classes, weights];
     Tensor::with_rule("cross_entropy", Saves::inputs(0b111), &inputs, forward, move |v| {
         let (g, classes, weights) = (v.grad(), v.input(1), v.input(2));
-        let log_probabilities = v.input(0).try_log_softmax(dim as isize)?;
-        let here = g.iota_of(log_probabilities.shape(), dim).try_eq(classes)?.try_to_dtype(g.dtype())?;
-        let excess = log_probabilities.try_exp()?.try_sub(&here)?;
-        Ok(vec![Some(excess.try_mul(&g.try_mul(weights)?)?), None, None])
+        Ok(vec![Some(excess(v.input(0), classes, dim, &g.try_mul(weights)?)?), None, None])
     })
+}
+
+/// (softmax of each row − [class]) · factor.
+#[track_caller]
+pub(super) fn excess(logits: &Tensor, classes: &Tensor, dim: usize, factor: &Tensor) -> Result<Tensor> {
+    let log_probabilities = logits.try_log_softmax(dim as isize)?;
+    let here = logits.iota_of(logits.shape(), dim).try_eq(classes)?.try_to_dtype(logits.dtype())?;
+    log_probabilities.try_exp()?.try_sub(&here)?.try_mul(factor)
 }

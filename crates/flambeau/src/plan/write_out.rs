@@ -1,0 +1,216 @@
+//! Writing a captured graph out: every composite becomes the primitives it is made of.
+//!
+//! This happens once for every plan. The graph with composites stays the plan's key; what a run needs to get from its
+//! snapshot to the written graph is in [`Written`].
+
+use super::graph::{ENTRY_BITS, Graph, GraphNode, List, Met, Ref, Snapshot};
+use crate::dtype::Scalar;
+use crate::op::Op;
+use crate::op::composite::CompositeOp;
+use crate::tensor::Tensor;
+use crate::tensor::node::{Node, State, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A graph of primitives, and how it hangs together with the graph it was written from.
+pub(crate) struct Written {
+    pub graph: Graph,
+    pub key: KeyMap,
+}
+
+/// Where inputs, data and lines of a written graph are found in a snapshot of the graph it was written from.
+#[derive(Debug)]
+pub(crate) struct KeyMap {
+    /// For each input of the written graph, the input of the snapshot.
+    pub inputs: Vec<u32>,
+    /// Numbers to be put after the snapshot's data.
+    pub literals: Vec<Scalar>,
+    /// For each node of the written graph, the one it was written from.
+    pub origins: Vec<u32>,
+}
+
+thread_local! {
+    static IS_WRITING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does this thread make nodes for a plan? They are nobody's pending work.
+pub(crate) fn is_writing() -> bool {
+    IS_WRITING.get()
+}
+
+/// Writes out what a capture of number `before` has found; `capture` is this one's number.
+pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Written {
+    let first = snapshot.graph();
+    let mut count = 0;
+    let first_inputs = first.nodes.iter().map(|node| {
+        let at = count;
+        count += if node.op.is_none() { node.outputs.len() as u32 } else { 0 };
+        at
+    });
+    let mut writer = Writer {
+        capture,
+        before,
+        first,
+        first_inputs: first_inputs.collect(),
+        data: snapshot.data.len() as u32,
+        list: List::new(),
+        numbers: FxHashMap::default(),
+        written: FxHashMap::default(),
+        made: Vec::new(),
+        key: KeyMap { inputs: Vec::new(), literals: Vec::new(), origins: Vec::new() },
+    };
+    IS_WRITING.set(true);
+    let mut roots = vec![Ref { node: 0, output: 0 }; first.roots.len()];
+    for (node, place) in &snapshot.targets {
+        for value in Value::all(node) {
+            writer.add(&value, 0);
+            roots[place + value.output as usize] = writer.resolve(&value);
+        }
+    }
+    IS_WRITING.set(false);
+    Written { graph: Graph { nodes: writer.list.into_nodes(), roots }, key: writer.key }
+}
+
+struct Writer<'a> {
+    capture: u64,
+    before: u64,
+    /// The graph that is written out.
+    first: &'a Graph,
+    /// The place of each of its nodes among its inputs, if it is one.
+    first_inputs: Vec<u32>,
+    /// How many numbers it has.
+    data: u32,
+    list: List,
+    /// Constants that stand for numbers of composites, with the numbers' places in the data.
+    numbers: FxHashMap<*const Node, u32>,
+    /// What the results of composites have become.
+    written: FxHashMap<*const Node, SmallVec<[Ref; 1]>>,
+    /// Tensors made on the way: nodes are known by their addresses.
+    made: Vec<Tensor>,
+    key: KeyMap,
+}
+
+impl Writer<'_> {
+    /// The entry that a capture has given to a node.
+    fn entry(node: &Node, capture: u64) -> Option<u32> {
+        let mark = node.mark();
+        (mark >> ENTRY_BITS == capture).then_some((mark & ((1 << ENTRY_BITS) - 1)) as u32)
+    }
+
+    fn mark(&self, node: &Node, entry: u32) {
+        node.set_mark(self.capture << ENTRY_BITS | u64::from(entry));
+    }
+
+    fn resolve(&self, value: &Value) -> Ref {
+        match self.written.get(&Arc::as_ptr(&value.node)) {
+            Some(results) => results[value.output as usize],
+            None => {
+                let node = Self::entry(&value.node, self.capture).expect("inputs come before what uses them");
+                Ref { node, output: value.output }
+            }
+        }
+    }
+
+    /// Lists a value after what it needs. What the graph does not have comes from its node `origin`.
+    fn add(&mut self, value: &Value, origin: u32) {
+        let mut stack: Vec<(Value, bool)> = vec![(value.clone(), false)];
+        while let Some((value, expanded)) = stack.pop() {
+            let node = &value.node;
+            if Self::entry(node, self.capture).is_some() {
+                continue;
+            }
+            let listed = Self::entry(node, self.before);
+            let origin = listed.unwrap_or(origin);
+            let region = self.first.nodes[origin as usize].region;
+            match &*node.state() {
+                State::Ready(storages) => {
+                    let from = listed.map(|entry| self.first_inputs[entry as usize]);
+                    let from = from.expect("a composite is made of its operands only");
+                    self.key.inputs.extend(from..from + storages.len() as u32);
+                    let inputs = SmallVec::new();
+                    self.place(Met { node, op: None, inputs, data: &[], datum: 0, region: 0 }, origin);
+                }
+                State::Pending { inputs, .. } if !expanded => {
+                    stack.push((value.clone(), true));
+                    stack.extend(inputs.iter().map(|input| (input.clone(), false)));
+                }
+                State::Pending { op: Op::Composite(op), inputs, data } => {
+                    let datum = listed.map(|entry| self.first.nodes[entry as usize].datum);
+                    let results = self.write(op, inputs, data, datum);
+                    let list = |result: &Tensor| {
+                        self.add(result.value(), origin);
+                        self.resolve(result.value())
+                    };
+                    let places: SmallVec<[Ref; 1]> = results.iter().map(list).collect();
+                    self.mark(node, places[0].node);
+                    self.written.insert(Arc::as_ptr(node), places);
+                    self.made.extend(results);
+                }
+                State::Pending { op, inputs, data } => {
+                    let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
+                    let known = listed.map(|entry| self.first.nodes[entry as usize].datum);
+                    let known = known.or_else(|| self.numbers.get(&Arc::as_ptr(node)).copied());
+                    let (datum, data) = match (known, &data[..]) {
+                        (_, []) => (0, &[][..]),
+                        (Some(datum), data) => (datum, data),
+                        // Always the same number: such nodes are merged.
+                        (None, data) => (self.literal(data), &[][..]),
+                    };
+                    self.place(Met { node, op: Some(op), inputs, data, datum, region }, origin);
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, met: Met, origin: u32) {
+        let node = met.node;
+        let entry = self.list.entry(met).expect("a new list takes every node");
+        if entry as usize == self.key.origins.len() {
+            self.key.origins.push(origin);
+        }
+        self.mark(node, entry);
+    }
+
+    /// The results of a composite, whose numbers start at `datum`; one within another has literal ones.
+    fn write(
+        &mut self,
+        op: &CompositeOp,
+        inputs: &[Value],
+        data: &[Scalar],
+        datum: Option<u32>,
+    ) -> SmallVec<[Tensor; 1]> {
+        let inputs: SmallVec<[Tensor; 4]> =
+            inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect();
+        let _mode = crate::autograd::no_grad_guard();
+        let (results, used) = op.write(&inputs, data).expect("the operands of a composite have been checked");
+        if let Some(first) = datum {
+            self.numbers.extend(used.iter().map(|(node, index)| (Arc::as_ptr(node), first + index)));
+        }
+        results
+    }
+
+    /// The place of literal numbers in the data.
+    fn literal(&mut self, data: &[Scalar]) -> u32 {
+        let literals = &mut self.key.literals;
+        let same = |known: &[Scalar]| known.iter().zip(data).all(|(a, b)| is_identical(*a, *b));
+        let at = literals.windows(data.len()).position(same).unwrap_or_else(|| {
+            literals.extend_from_slice(data);
+            literals.len() - data.len()
+        });
+        self.data + at as u32
+    }
+}
+
+fn is_identical(a: Scalar, b: Scalar) -> bool {
+    match (a, b) {
+        (Scalar::Float(a), Scalar::Float(b)) => a.to_bits() == b.to_bits(),
+        (a, b) => a == b,
+    }
+}
+
+/// Is there anything to write out?
+pub(super) fn has_composites(nodes: &[GraphNode]) -> bool {
+    nodes.iter().any(|node| matches!(node.op, Some(Op::Composite(_))))
+}
