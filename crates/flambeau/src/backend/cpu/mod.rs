@@ -2,6 +2,7 @@
 
 mod fused;
 mod host;
+mod reduce;
 mod rows;
 mod spare;
 mod strip;

@@ -1,6 +1,7 @@
 //! Blocks of values of one lane type, and the functions that run an elementwise primitive over them.
 
 use crate::dtype::Lane;
+use std::ops::Range;
 
 /// Values of one lane type.
 #[derive(Debug, Clone)]
@@ -54,6 +55,18 @@ impl Block {
             let from = Lanes::slice(other);
             values[start..start + from.len()].copy_from_slice(from);
         })
+    }
+
+    /// A copy of some of its values.
+    pub fn part(&self, values: Range<usize>) -> Block {
+        match self {
+            Block::Bool(all) => Block::Bool(all[values].to_vec()),
+            Block::U32(all) => Block::U32(all[values].to_vec()),
+            Block::I32(all) => Block::I32(all[values].to_vec()),
+            Block::I64(all) => Block::I64(all[values].to_vec()),
+            Block::F32(all) => Block::F32(all[values].to_vec()),
+            Block::F64(all) => Block::F64(all[values].to_vec()),
+        }
     }
 
     /// Shortens or lengthens the block; new elements are zero.
