@@ -1,17 +1,17 @@
 //! Runs a fused kernel: its instructions one after the other over blocks that fit the cache.
 
 use super::host::HostBuffer;
+use super::reduce;
 use super::strip::{NOWHERE, Piece, Strip};
-use super::totals::Totals;
 use crate::backend::Run;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::Reduce;
 use crate::op::elementwise::{Block, Lanes};
 use crate::plan::access::Access;
 use crate::plan::kernel::{Fused, Inst, InstKind};
 use crate::rng;
 use half::f16;
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +19,9 @@ use std::sync::Arc;
 pub(super) const BLOCK: usize = 1024;
 /// Instruction-points under which threads cost more than they bring.
 const PARALLEL_WORK: usize = 1 << 16;
+
+/// Results of a reduction across rows that are worth a thread: fewer would share their cache lines with others.
+const FEWEST_COLUMNS: usize = 64;
 
 /// Runs the kernel and fills its outputs.
 pub(super) fn run(
@@ -32,12 +35,13 @@ pub(super) fn run(
     }
     let count = kernel.outer_count();
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
-    let work = |range: std::ops::Range<usize>| {
+    let reduced = reduce::in_parts(kernel, inputs, run)?;
+    let work = |range: Range<usize>| {
         let mut worker = Worker::new(kernel, inputs, run);
         let mut start = range.start;
         while start < range.end {
             let len = BLOCK.min(range.end - start);
-            worker.block(start, len)?;
+            worker.block(start..start + len, reduced.as_ref())?;
             for (stored, output) in kernel.outputs.iter().zip(&outputs) {
                 // Safety: ranges of different workers are disjoint and lie inside the outputs.
                 unsafe { output.store(start, &worker.registers[stored.inst], 0..len) };
@@ -46,18 +50,20 @@ pub(super) fn run(
         }
         Ok(())
     };
-    in_parallel(kernel, count, work)
+    let fewest = if reduce::goes_across(kernel) { FEWEST_COLUMNS } else { 1 };
+    in_parallel(kernel, count, fewest, work)
 }
 
-/// Divides `count` results of a kernel among threads.
+/// Divides `count` results of a kernel among threads, at least `fewest` to each.
 pub(super) fn in_parallel(
     kernel: &Fused,
     count: usize,
-    work: impl Fn(std::ops::Range<usize>) -> Result<()> + Send + Sync,
+    fewest: usize,
+    work: impl Fn(Range<usize>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
     let total = count * kernel.inner_count().max(1) * kernel.insts.len();
     let pieces = if total < PARALLEL_WORK { 1 } else { super::threads() * 4 };
-    let size = count.div_ceil(pieces).max(1);
+    let size = count.div_ceil(pieces).max(fewest);
     let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
     #[cfg(not(target_arch = "wasm32"))]
     if ranges.len() > 1 {
@@ -135,7 +141,7 @@ impl Output {
 
 /// The registers of one thread.
 pub(super) struct Worker<'a> {
-    kernel: &'a Fused,
+    pub kernel: &'a Fused,
     inputs: &'a [Arc<HostBuffer>],
     run: &'a Run<'a>,
     pub registers: Vec<Block>,
@@ -150,25 +156,23 @@ impl<'a> Worker<'a> {
         Worker { kernel, inputs, run, registers, spread }
     }
 
-    /// Computes `len` results from `start` on.
-    fn block(&mut self, start: usize, len: usize) -> Result<()> {
+    /// Computes some results; those of the reduction may be given.
+    fn block(&mut self, results: Range<usize>, reduced: Option<&Block>) -> Result<()> {
         let kernel = self.kernel;
-        if let Some((position, arg, reduce)) = kernel.reduction() {
-            let reduced = self.reduce(arg, reduce, start, len)?;
-            self.registers[position] = reduced;
+        if let Some((position, _, _)) = kernel.reduction() {
+            self.registers[position] = match reduced {
+                Some(reduced) => reduced.part(results.clone()),
+                None => self
+                    .reduce(results.clone(), 0..kernel.inner_count())?
+                    .finish(kernel.insts[position].dtype),
+            };
         }
         let fixed = vec![0; kernel.space.len()];
-        let outer = self.strip(0..kernel.kept, start, len, &fixed);
+        let outer = self.strip(0..kernel.kept, results.start, results.len(), &fixed);
         self.stage(false, &outer)
     }
 
-    pub fn strip<'s>(
-        &self,
-        varying: std::ops::Range<usize>,
-        start: usize,
-        len: usize,
-        fixed: &'s [usize],
-    ) -> Strip<'s>
+    pub fn strip<'s>(&self, varying: Range<usize>, start: usize, len: usize, fixed: &'s [usize]) -> Strip<'s>
     where
         'a: 's,
     {
@@ -176,7 +180,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs the instructions of one stage over a strip.
-    fn stage(&mut self, inner: bool, strip: &Strip) -> Result<()> {
+    pub fn stage(&mut self, inner: bool, strip: &Strip) -> Result<()> {
         let kernel = self.kernel;
         for (position, inst) in kernel.insts.iter().enumerate() {
             if inst.inner == inner && !matches!(inst.kind, InstKind::Reduce { .. }) {
@@ -188,6 +192,10 @@ impl<'a> Worker<'a> {
 
     /// Runs one instruction over a strip.
     pub fn compute(&mut self, position: usize, strip: &Strip) -> Result<()> {
+        let is_filled = self.registers[position].len() == strip.len;
+        if is_filled && is_constant(&self.kernel.insts[position].kind) {
+            return Ok(());
+        }
         let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
         out.resize(strip.len);
         let result = self.execute(&self.kernel.insts[position], strip, &mut out);
@@ -231,8 +239,9 @@ impl<'a> Worker<'a> {
             }
             InstKind::Healthy => bool::slice_mut(out).fill(true),
             InstKind::Map { op, args } => {
-                let dtypes: Vec<DType> = args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
-                let blocks: Vec<&Block> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
+                let dtypes: SmallVec<[DType; 3]> =
+                    args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
+                let blocks: SmallVec<[&Block; 3]> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
                 let function =
                     (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
                 function(&blocks, out);
@@ -273,56 +282,11 @@ impl<'a> Worker<'a> {
         }
         Ok(())
     }
-
-    /// The reduction for `len` results from `start` on.
-    fn reduce(&mut self, arg: usize, reduce: &Reduce, start: usize, len: usize) -> Result<Block> {
-        let kernel = self.kernel;
-        let (kept, count) = (kernel.kept, kernel.inner_count());
-        let lane = kernel.insts[arg].dtype.lane();
-        let mut totals = Totals::new(reduce.kind, lane, len);
-        if runs_along_rows(kernel) || len < 16 {
-            for k in 0..len {
-                let fixed = unravel(&kernel.space[..kept], start + k, kernel.space.len());
-                for from in (0..count).step_by(BLOCK) {
-                    let strip = self.strip(kept..kernel.space.len(), from, BLOCK.min(count - from), &fixed);
-                    self.stage(true, &strip)?;
-                    totals.fold_row(k, &self.registers[arg], 0..strip.len, from);
-                }
-            }
-        } else {
-            for index in 0..count {
-                let mut fixed = vec![0; kernel.space.len()];
-                let inner = unravel(&kernel.space[kept..], index, kernel.space.len() - kept);
-                fixed[kept..].copy_from_slice(&inner);
-                let strip = self.strip(0..kept, start, len, &fixed);
-                self.stage(true, &strip)?;
-                totals.fold_across(&self.registers[arg], 0..len, index);
-            }
-        }
-        Ok(totals.finish(kernel.insts[kernel.reduction().map_or(0, |(position, _, _)| position)].dtype))
-    }
 }
 
-/// Do neighbours along the reduced coordinates lie together in memory?
-pub(super) fn runs_along_rows(kernel: &Fused) -> bool {
-    if kernel.kept == 0 {
-        return true;
-    }
-    let last = kernel.space.len() - 1;
-    let mut strides = kernel.insts.iter().filter_map(|inst| match &inst.kind {
-        InstKind::Load { access, .. } if inst.inner => Some(access.levels[0].axes[last].stride),
-        _ => None,
-    });
-    strides.any(|stride| stride == 1) || kernel.space[last] >= BLOCK
-}
-
-pub(super) fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
-    let mut coordinates = vec![0; rank];
-    for (d, &size) in sizes.iter().enumerate().rev() {
-        coordinates[d] = index % size;
-        index /= size;
-    }
-    coordinates
+/// Is it the same at every point?
+fn is_constant(kind: &InstKind) -> bool {
+    matches!(kind, InstKind::Constant { access, .. } if !access.has_zeros())
 }
 
 /// Keeps U8 results in eight bits.

@@ -2,6 +2,7 @@
 
 mod fused;
 mod host;
+mod reduce;
 mod rows;
 mod spare;
 mod strip;
@@ -110,8 +111,8 @@ impl Cpu {
                                 epilogue.inputs.iter().map(|&(place, _)| operand(place)).collect();
                             inputs.extend(own.map(Arc::new));
                             fused::run(epilogue, &inputs, &mut results, run)?;
-                            if let Some(own) = inputs.pop().and_then(Arc::into_inner) {
-                                self.spare.give(own);
+                            if let Some(own) = inputs.pop() {
+                                self.spare.keep(own);
                             }
                         }
                     }
@@ -121,8 +122,8 @@ impl Cpu {
                 memory[buffer as usize] = Some(Arc::new(result));
             }
             for buffer in ends {
-                if let Some(unused) = memory[buffer as usize].take().and_then(Arc::into_inner) {
-                    self.spare.give(unused);
+                if let Some(unused) = memory[buffer as usize].take() {
+                    self.spare.keep(unused);
                 }
             }
         }
@@ -130,7 +131,9 @@ impl Cpu {
             Place::Input(input) => run.inputs[input as usize].clone(),
             Place::Buffer(buffer) => Buffer::Cpu(memory[buffer as usize].clone().expect("roots are kept")),
         };
-        Ok(run.plan.roots.iter().map(root).collect())
+        let roots = run.plan.roots.iter().map(root).collect();
+        memory.into_iter().flatten().for_each(|result| self.spare.keep(result));
+        Ok(roots)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs a kernel of several phases: some rows at a time, whole, so that what one phase has computed is still in the
 //! cache for the next. Rows too long for that go by in blocks, once for each phase.
 
-use super::fused::{BLOCK, Output, Worker, in_parallel, runs_along_rows, unravel};
+use super::fused::{BLOCK, Output, Worker, in_parallel};
 use super::host::HostBuffer;
+use super::reduce::{runs_along_rows, unravel};
 use super::strip::{Piece, Strip};
 use super::totals::Totals;
 use crate::backend::Run;
@@ -28,7 +29,7 @@ pub(super) fn run(
     let (count, length) = (kernel.outer_count(), kernel.inner_count());
     let across = !runs_along_rows(kernel) && length <= WHOLE_ROW / ROWS_ACROSS;
     let at_once = (BLOCK / length).max(if across { ROWS_ACROSS } else { 1 });
-    in_parallel(kernel, count, |range| {
+    in_parallel(kernel, count, 1, |range| {
         let worker = Worker::new(kernel, inputs, run);
         let mut rows = RowWorker { kernel, worker, outputs: &outputs, length, across };
         if length > WHOLE_ROW {
@@ -70,7 +71,7 @@ impl RowWorker<'_> {
                 true => self.worker.strip(0..kernel.kept, row, rows * self.length, &fixed),
                 false => self.worker.strip(0..all, row * self.length, rows * self.length, &fixed),
             };
-            strip.repeated = self.across.then_some(kernel.kept);
+            strip.repeated = self.across.then_some(0..self.length);
             for &inst in &phase.insts {
                 if !std::mem::replace(&mut done[inst], true) {
                     self.worker.compute(inst, &strip)?;
@@ -154,9 +155,7 @@ impl RowWorker<'_> {
             let InstKind::Reduce { arg, .. } = self.kernel.insts[reduction].kind else { continue };
             let values = self.values(arg);
             match self.across {
-                true => (0..tile.length).for_each(|place| {
-                    totals.fold_across(values, place * tile.rows..(place + 1) * tile.rows, place);
-                }),
+                true => totals.fold_across(values, tile.from),
                 false => (0..tile.rows).for_each(|row| {
                     totals.fold_row(row, values, row * tile.length..(row + 1) * tile.length, tile.from);
                 }),

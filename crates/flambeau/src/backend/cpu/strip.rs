@@ -4,18 +4,19 @@ use super::host::HostBuffer;
 use crate::dtype::Scalar;
 use crate::op::elementwise::Block;
 use crate::plan::access::{Access, Axis, Embedding};
+use std::ops::Range;
 
 /// `len` points from `start` on (row-major) over the dimensions `varying`, the other coordinates fixed.
 pub(super) struct Strip<'a> {
     pub space: &'a [usize],
-    pub varying: std::ops::Range<usize>,
+    pub varying: Range<usize>,
     pub start: usize,
     pub len: usize,
     /// Coordinates of the dimensions that do not vary.
     pub fixed: &'a [usize],
     pub data: &'a [Scalar],
-    /// All of that again at each point of the dimensions from here on, one after the other.
-    pub repeated: Option<usize>,
+    /// All of that again at each of these points of the dimensions after `varying`, one after the other.
+    pub repeated: Option<Range<usize>>,
 }
 
 /// Points that lie `stride` apart in a buffer.
@@ -34,47 +35,79 @@ impl Strip<'_> {
     /// Calls `visit` with pieces that cover the strip, in order. Points without an element come as pieces with the
     /// offset [`NOWHERE`] and stride 0.
     pub fn pieces(&self, access: &Access, mut visit: impl FnMut(Piece)) {
-        let Some(first) = self.repeated else { return self.pieces_of_one(access, visit) };
-        let sizes = &self.space[first..];
-        let mut fixed = self.fixed.to_vec();
-        let count: usize = sizes.iter().product();
-        let len = self.len / count;
-        for number in 0..count {
-            let mut rest = number;
-            for (d, &size) in sizes.iter().enumerate().rev() {
-                fixed[first + d] = rest % size;
-                rest /= size;
+        // A piece that goes on where the one before ended is joined to it.
+        let mut open: Option<Piece> = None;
+        let join = |piece: Piece| match &mut open {
+            Some(open)
+                if open.stride == piece.stride
+                    && open.offset + open.len as i64 * open.stride == piece.offset =>
+            {
+                open.len += piece.len;
             }
-            let one = Strip { fixed: &fixed, len, repeated: None, varying: self.varying.clone(), ..*self };
-            one.pieces_of_one(access, |piece| visit(Piece { at: piece.at + number * len, ..piece }));
+            open => {
+                if let Some(whole) = open.replace(piece) {
+                    visit(whole);
+                }
+            }
+        };
+        self.separate_pieces(access, join);
+        if let Some(last) = open {
+            visit(last);
         }
     }
 
-    fn pieces_of_one(&self, access: &Access, mut visit: impl FnMut(Piece)) {
+    fn separate_pieces(&self, access: &Access, mut visit: impl FnMut(Piece)) {
         let mut coordinates = self.fixed.to_vec();
+        let Some(places) = &self.repeated else {
+            return self.pieces_at(access, &mut coordinates, 0, self.len, &mut visit);
+        };
+        let len = self.len / places.len();
+        for (number, place) in places.clone().enumerate() {
+            let mut rest = place;
+            for d in (self.varying.end..self.space.len()).rev() {
+                coordinates[d] = rest % self.space[d];
+                rest /= self.space[d];
+            }
+            self.pieces_at(access, &mut coordinates, number * len, len, &mut visit);
+        }
+    }
+
+    /// The pieces of `len` points from `at` on; the coordinates that do not vary are given.
+    fn pieces_at(
+        &self,
+        access: &Access,
+        coordinates: &mut [usize],
+        at: usize,
+        len: usize,
+        visit: &mut impl FnMut(Piece),
+    ) {
         let mut rest = self.start;
         for d in self.varying.clone().rev() {
             coordinates[d] = rest % self.space[d];
             rest /= self.space[d];
         }
         let Some(last) = self.varying.clone().last() else {
-            let offset = access.locate(&coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
-            return visit(Piece { at: 0, len: self.len, offset, stride: 0 });
+            let offset = access.locate(coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
+            return visit(Piece { at, len, offset, stride: 0 });
         };
         let strided = access.is_strided();
-        let mut at = 0;
-        while at < self.len {
-            let run = (self.space[last] - coordinates[last]).min(self.len - at);
+        let (mut at, end) = (at, at + len);
+        while at < end {
+            let run = (self.space[last] - coordinates[last]).min(end - at);
             if strided {
                 let level = &access.levels[0];
-                let offset =
-                    level.axes.iter().zip(&coordinates).map(|(axis, &c)| axis.stride * c as i64).sum::<i64>();
+                let offset = level
+                    .axes
+                    .iter()
+                    .zip(&*coordinates)
+                    .map(|(axis, &c)| axis.stride * c as i64)
+                    .sum::<i64>();
                 let offset = offset + level.offset.value(self.data);
                 visit(Piece { at, len: run, offset, stride: level.axes[last].stride });
             } else {
                 let mut done = 0;
                 while done < run {
-                    let (len, offset, stride) = self.stretch(access, &coordinates, last, run - done);
+                    let (len, offset, stride) = self.stretch(access, coordinates, last, run - done);
                     visit(Piece { at: at + done, len, offset, stride });
                     done += len;
                     coordinates[last] += len;

@@ -3,34 +3,57 @@
 use super::fused::wrap;
 use crate::dtype::{DType, Lane};
 use crate::op::ReduceKind;
-use crate::op::elementwise::Block;
+use crate::op::elementwise::{Block, widest};
 use std::ops::Range;
 
-/// Σ of a block in f64: in eight running sums, as one would wait for itself at every step.
-fn sum(values: &[f32]) -> f64 {
-    let mut sums = [0.0; 8];
-    let chunks = values.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|&x| f64::from(x)).sum();
-    for chunk in chunks {
-        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
+widest! {
+    /// Σ of a block in f64: in eight running sums, as one would wait for itself at every step.
+    fn sum(values: &[f32]) -> f64 {
+        let mut sums = [0.0; 8];
+        let chunks = values.chunks_exact(8);
+        let rest: f64 = chunks.remainder().iter().map(|&x| f64::from(x)).sum();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        sums.iter().sum::<f64>() + rest
     }
-    sums.iter().sum::<f64>() + rest
 }
 
-/// The largest value, or NaN if there is one.
-fn largest(values: &[f32]) -> f32 {
-    let mut best = [f32::NEG_INFINITY; 8];
-    let mut nan = [false; 8];
-    let chunks = values.chunks_exact(8);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for k in 0..8 {
-            best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
-            nan[k] |= chunk[k].is_nan();
+widest! {
+    /// The largest value, or NaN if there is one.
+    fn largest(values: &[f32]) -> f32 {
+        let mut best = [f32::NEG_INFINITY; 8];
+        let mut nan = [false; 8];
+        let chunks = values.chunks_exact(8);
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            for k in 0..8 {
+                best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
+                nan[k] |= chunk[k].is_nan();
+            }
+        }
+        let nan = nan.contains(&true) || rest.iter().any(|x| x.is_nan());
+        if nan { f32::NAN } else { best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
+    }
+}
+
+widest! {
+    /// Adds a value to each total, then another one to each, until all are used up: four at a time, in the same order,
+    /// so that the totals are read and written less often.
+    fn add_across(totals: &mut [f64], values: &[f32]) {
+        let count = totals.len();
+        let fours = values.chunks_exact(4 * count);
+        let rest = fours.remainder();
+        for four in fours {
+            let ((a, b), (c, d)) = (four[..2 * count].split_at(count), four[2 * count..].split_at(count));
+            for (k, total) in totals.iter_mut().enumerate() {
+                *total = *total + f64::from(a[k]) + f64::from(b[k]) + f64::from(c[k]) + f64::from(d[k]);
+            }
+        }
+        for one in rest.chunks_exact(count) {
+            totals.iter_mut().zip(one).for_each(|(total, &x)| *total += f64::from(x));
         }
     }
-    let nan = nan.contains(&true) || rest.iter().any(|x| x.is_nan());
-    if nan { f32::NAN } else { best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
 }
 
 /// Running results of a reduction: floats in f64, integers in i64.
@@ -84,27 +107,32 @@ impl Totals {
         }
     }
 
-    /// Takes in one value per row, all at the same position.
-    pub fn fold_across(&mut self, block: &Block, values: Range<usize>, position: usize) {
+    /// Takes in one value per row at each of some positions, of which the first is `from`.
+    pub fn fold_across(&mut self, block: &Block, from: usize) {
+        fn each<T: Copy>(values: &[T], rows: usize, mut visit: impl FnMut(usize, usize, T)) {
+            for (place, values) in values.chunks_exact(rows).enumerate() {
+                values.iter().enumerate().for_each(|(row, &x)| visit(row, place, x));
+            }
+        }
+        let rows = self.floats.len().max(self.integers.len());
         match block {
-            Block::F32(block) => {
-                let values = block[values].iter().enumerate();
-                values.for_each(|(row, &x)| self.float(row, f64::from(x), position))
-            }
-            Block::F64(block) => {
-                block[values].iter().enumerate().for_each(|(row, &x)| self.float(row, x, position))
-            }
-            Block::I32(block) => {
-                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
-            }
-            Block::U32(block) => {
-                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x.into(), position))
-            }
-            Block::I64(block) => {
-                block[values].iter().enumerate().for_each(|(row, &x)| self.integer(row, x, position))
-            }
+            Block::F32(block) if self.kind == ReduceKind::Sum => add_across(&mut self.floats, block),
+            Block::F32(block) => each(block, rows, |row, place, x| self.float(row, x.into(), from + place)),
+            Block::F64(block) => each(block, rows, |row, place, x| self.float(row, x, from + place)),
+            Block::I32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
+            Block::U32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
+            Block::I64(block) => each(block, rows, |row, place, x| self.integer(row, x, from + place)),
             Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
         }
+    }
+
+    /// Takes in the results of values that come after those of the rows from `first` on.
+    pub fn merge(&mut self, first: usize, later: &Totals) {
+        let position = |k: usize| later.positions.get(k).map_or(0, |&position| position as usize);
+        let floats = later.floats.iter().enumerate();
+        floats.for_each(|(k, &x)| self.float(first + k, x, position(k)));
+        let integers = later.integers.iter().enumerate();
+        integers.for_each(|(k, &x)| self.integer(first + k, x, position(k)));
     }
 
     #[inline]

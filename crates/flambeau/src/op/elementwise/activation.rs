@@ -11,7 +11,7 @@ const SQRT_2_BY_PI: f64 = FRAC_2_SQRT_PI / SQRT_2;
 elementwise! {
     /// `x σ(x)`, also called swish. Derivative: σ(x) (1 + x (1 − σ(x))).
     SILU = silu / try_silu (x): Float {
-        cpu: x / (1.0 + (-x).exp()),
+        cpu: x / (1.0 + Real::exp(-x)),
         wgsl: "({x} * fl_sigmoid({x}))",
         helpers: [SCALE, IS_NAN, EXP, SIGMOID_WGSL],
         saves: [x],
@@ -43,7 +43,7 @@ elementwise! {
     /// GELU by a hyperbolic tangent: `½ x (1 + tanh u)` with u = √(2/π) (x + 0.044715 x³).
     /// Derivative: ½ (1 + tanh u) + ½ x (1 − tanh²u) u′.
     GELU_TANH = gelu_tanh / try_gelu_tanh (x): Float {
-        cpu: 0.5 * x * (1.0 + (x + 0.044715 * x * x * x).times(SQRT_2_BY_PI).tanh()),
+        cpu: 0.5 * x * (1.0 + Real::tanh((x + 0.044715 * x * x * x).times(SQRT_2_BY_PI))),
         wgsl: "(0.5 * {x} * (1.0 + fl_tanh(0.7978846 * ({x} + 0.044715 * {x} * {x} * {x}))))",
         helpers: [SCALE, IS_NAN, EXP, TANH_WGSL],
         saves: [x],
@@ -59,7 +59,7 @@ elementwise! {
 
     /// `x tanh(log(1 + e^x))`. With t that tangent, the derivative is t + x (1 − t²) σ(x).
     MISH = mish / try_mish (x): Float {
-        cpu: x * (x.max(0.0) + (-x.abs()).exp().ln_1p()).tanh(),
+        cpu: x * Real::tanh(Real::softplus(x)),
         wgsl: "({x} * fl_tanh(max({x}, 0.0) + fl_log1p(fl_exp(-abs({x})))))",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG, LOG1P, SCALE, IS_NAN, EXP, TANH_WGSL],
         saves: [x],

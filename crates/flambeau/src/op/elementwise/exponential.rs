@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 elementwise! {
     /// `e^x`. Derivative: `e^x`.
     EXP = exp / try_exp (x): Float {
-        cpu: x.exp(),
+        cpu: Real::exp(x),
         wgsl: "fl_exp({x})",
         helpers: [SCALE, IS_NAN, EXP_WGSL],
         saves: [y],
@@ -20,7 +20,7 @@ elementwise! {
 
     /// The natural logarithm. Derivative: 1/x.
     LOG = log / try_log (x): Float {
-        cpu: x.ln(),
+        cpu: Real::ln(x),
         wgsl: "fl_log({x})",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL],
         saves: [x],
@@ -41,7 +41,7 @@ elementwise! {
 
     /// The hyperbolic tangent. Derivative: 1 − tanh²x.
     TANH = tanh / try_tanh (x): Float {
-        cpu: x.tanh(),
+        cpu: Real::tanh(x),
         wgsl: "fl_tanh({x})",
         helpers: [SCALE, IS_NAN, EXP_WGSL, TANH_WGSL],
         saves: [y],
@@ -109,7 +109,7 @@ elementwise! {
 
     /// `log(1 + x)`, accurate near 0. Derivative: 1 / (1 + x).
     LOG1P = log1p / try_log1p (x): Float {
-        cpu: x.ln_1p(),
+        cpu: Real::ln_1p(x),
         wgsl: "fl_log1p({x})",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL],
         saves: [x],
@@ -130,7 +130,7 @@ elementwise! {
 
     /// The logistic function `1 / (1 + e^−x)`. Derivative: σ(x) (1 − σ(x)).
     SIGMOID = sigmoid / try_sigmoid (x): Float {
-        cpu: 1.0 / (1.0 + (-x).exp()),
+        cpu: 1.0 / (1.0 + Real::exp(-x)),
         wgsl: "fl_sigmoid({x})",
         helpers: [SCALE, IS_NAN, EXP_WGSL, SIGMOID_WGSL],
         saves: [y],
@@ -143,7 +143,7 @@ elementwise! {
     ///
     /// [`softplus_with`](Tensor::softplus_with) has PyTorch's `beta` and `threshold`.
     SOFTPLUS = softplus / try_softplus (x): Float {
-        cpu: x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        cpu: Real::softplus(x),
         wgsl: "(max({x}, 0.0) + fl_log1p(fl_exp(-abs({x}))))",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL, SCALE, IS_NAN, EXP_WGSL],
         saves: [x],
@@ -165,7 +165,7 @@ elementwise! {
 
     /// `log(e^x + e^y)`, without overflow. Derivatives: σ(x − y) and σ(y − x).
     LOGADDEXP = logaddexp / try_logaddexp (x, y): Float {
-        cpu: if x == y && x.is_infinite() { x } else { x.max(y) + (-(x - y).abs()).exp().ln_1p() },
+        cpu: if x == y && x.is_infinite() { x } else { x.max(y) + Real::ln_1p(Real::exp(-(x - y).abs())) },
         wgsl: "fl_logaddexp({x}, {y})",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG_WGSL, LOG1P_WGSL, SCALE, IS_NAN, EXP_WGSL, LOGADDEXP_WGSL],
         saves: [x, y],

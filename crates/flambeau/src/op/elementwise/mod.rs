@@ -14,10 +14,11 @@ mod rounding;
 mod sources;
 mod special;
 mod trigonometric;
+mod vectorised;
 pub(crate) mod wgsl;
 
 pub(crate) use arithmetic::POW;
-pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane};
+pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane, widest};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
 

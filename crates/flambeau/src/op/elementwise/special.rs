@@ -1,7 +1,10 @@
 //! CPU arithmetic that the table's expressions need beyond Rust's own: division that rounds down, shifts and powers
-//! that are defined for every operand, the error function.
+//! that are defined for every operand, the error function. Of f32 the functions of exponentials and logarithms are those
+//! of [`vectorised`]; of f64, which is for exact comparisons, the standard library's.
 //!
 //! Integer division by zero follows WGSL, so that every device agrees: `x / 0 = x` and `x mod 0 = 0`.
+
+use super::vectorised;
 
 /// Float lanes.
 pub(super) trait Real: Copy {
@@ -11,14 +14,24 @@ pub(super) trait Real: Copy {
     fn floor_divide(self, divisor: Self) -> Self;
     /// −1, 0 or 1; 0 for NaN.
     fn sign(self) -> Self;
+    /// `e^x`.
+    fn exp(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
+    /// `log(1 + x)`.
+    fn ln_1p(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh(self) -> Self;
     /// The error function.
     fn erf(self) -> Self;
+    /// `log(1 + e^x)`.
+    fn softplus(self) -> Self;
     /// x times a constant, in x's precision.
     fn times(self, factor: f64) -> Self;
 }
 
 macro_rules! real {
-    ($($t:ty, $erf:path);*) => { $(
+    ($($t:ty: $exp:path, $ln:path, $ln_1p:path, $tanh:path, $erf:path);*) => { $(
         impl Real for $t {
             #[inline]
             fn modulo(self, divisor: Self) -> Self {
@@ -44,8 +57,33 @@ macro_rules! real {
             }
 
             #[inline]
+            fn exp(self) -> Self {
+                $exp(self)
+            }
+
+            #[inline]
+            fn ln(self) -> Self {
+                $ln(self)
+            }
+
+            #[inline]
+            fn ln_1p(self) -> Self {
+                $ln_1p(self)
+            }
+
+            #[inline]
+            fn tanh(self) -> Self {
+                $tanh(self)
+            }
+
+            #[inline]
             fn erf(self) -> Self {
                 $erf(self)
+            }
+
+            #[inline]
+            fn softplus(self) -> Self {
+                self.max(0.0) + $ln_1p($exp(-self.abs()))
             }
 
             #[inline]
@@ -55,7 +93,10 @@ macro_rules! real {
         }
     )* };
 }
-real!(f32, libm::erff; f64, libm::erf);
+real!(
+    f32: vectorised::exp, vectorised::ln, vectorised::ln_1p, vectorised::tanh, vectorised::erf;
+    f64: f64::exp, f64::ln, f64::ln_1p, f64::tanh, libm::erf
+);
 
 /// Integer lanes.
 pub(super) trait Integer: Copy {

@@ -1,0 +1,188 @@
+//! The reduction of a kernel of two stages.
+//!
+//! Its values are gone through along the rows, or across them where neighbours in memory belong to different results
+//! (the sum of a matrix's columns): then one value of every row is taken in at a time. Few results of many values are
+//! computed in parts, so that all cores have work. All of that follows from the kernel alone, never from the number of
+//! cores: every total is made in the same order everywhere.
+
+use super::fused::{BLOCK, Worker};
+use super::host::HostBuffer;
+use super::totals::Totals;
+use crate::backend::Run;
+use crate::error::Result;
+use crate::op::elementwise::Block;
+use crate::plan::kernel::{Fused, InstKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Values that are worth a part.
+const PART: usize = 1 << 15;
+/// Parts, together those of all results, that keep any number of cores busy.
+const PARTS: usize = 64;
+/// Results from which they are computed across rows, if neighbours in memory ask for it.
+const FEWEST_ACROSS: usize = 8;
+/// Values taken at once across rows.
+const TILE: usize = 4 * BLOCK;
+
+/// Some of the values that are reduced: of these results, those at these places.
+struct Part {
+    results: Range<usize>,
+    places: Range<usize>,
+}
+
+/// All results of the kernel's reduction, where it is better computed in parts.
+pub(super) fn in_parts(kernel: &Fused, inputs: &[Arc<HostBuffer>], run: &Run) -> Result<Option<Block>> {
+    let Some((position, arg, reduce)) = kernel.reduction() else { return Ok(None) };
+    let (count, length) = (kernel.outer_count(), kernel.inner_count());
+    let width = if goes_across(kernel) { BLOCK.min(count) } else { 1 };
+    let strips = count.div_ceil(width.max(1)).max(1);
+    let parts = (PARTS / strips).min(width * length / PART);
+    if parts < 2 {
+        return Ok(None);
+    }
+    let size = length.div_ceil(parts);
+    let places = || (0..length).step_by(size).map(|from| from..(from + size).min(length));
+    let results = (0..count).step_by(width).map(|first| first..(first + width).min(count));
+    let parts: Vec<Part> = results
+        .flat_map(|results| places().map(move |places| Part { results: results.clone(), places }))
+        .collect();
+    let compute =
+        |part: &Part| Worker::new(kernel, inputs, run).reduce(part.results.clone(), part.places.clone());
+    #[cfg(not(target_arch = "wasm32"))]
+    let computed: Result<Vec<Totals>> = {
+        use rayon::prelude::*;
+        parts.par_iter().map(compute).collect()
+    };
+    #[cfg(target_arch = "wasm32")]
+    let computed: Result<Vec<Totals>> = parts.iter().map(compute).collect();
+    let mut totals = Totals::new(reduce.kind, kernel.insts[arg].dtype.lane(), count);
+    parts.iter().zip(&computed?).for_each(|(part, computed)| totals.merge(part.results.start, computed));
+    Ok(Some(totals.finish(kernel.insts[position].dtype)))
+}
+
+impl Worker<'_> {
+    /// Reduces the values of some results at some places.
+    pub fn reduce(&mut self, results: Range<usize>, places: Range<usize>) -> Result<Totals> {
+        let kernel = self.kernel;
+        let Some((_, arg, reduce)) = kernel.reduction() else { unreachable!("the kernel has a reduction") };
+        let (kept, rank) = (kernel.kept, kernel.space.len());
+        let mut totals = Totals::new(reduce.kind, kernel.insts[arg].dtype.lane(), results.len());
+        if goes_across(kernel) {
+            let fixed = vec![0; rank];
+            let at_once = (TILE / results.len()).max(1);
+            for from in places.clone().step_by(at_once) {
+                let taken = from..(from + at_once).min(places.end);
+                let mut strip = self.strip(0..kept, results.start, results.len() * taken.len(), &fixed);
+                strip.repeated = Some(taken);
+                self.stage(true, &strip)?;
+                totals.fold_across(&self.registers[arg], from);
+            }
+        } else {
+            for (row, result) in results.enumerate() {
+                let fixed = unravel(&kernel.space[..kept], result, rank);
+                for from in places.clone().step_by(BLOCK) {
+                    let strip = self.strip(kept..rank, from, BLOCK.min(places.end - from), &fixed);
+                    self.stage(true, &strip)?;
+                    totals.fold_row(row, &self.registers[arg], 0..strip.len, from);
+                }
+            }
+        }
+        Ok(totals)
+    }
+}
+
+/// Is one value of every row taken at a time, instead of a row at a time?
+pub(super) fn goes_across(kernel: &Fused) -> bool {
+    !runs_along_rows(kernel) && kernel.outer_count() >= FEWEST_ACROSS
+}
+
+/// Do neighbours along the reduced coordinates lie together in memory, or are there so many of them that it does not
+/// matter?
+pub(super) fn runs_along_rows(kernel: &Fused) -> bool {
+    let last_of = |axes: Range<usize>| axes.rev().find(|&axis| kernel.space[axis] > 1);
+    let are_neighbours = |axis: usize| {
+        kernel.insts.iter().any(|inst| match &inst.kind {
+            InstKind::Load { access, .. } => inst.inner && access.levels[0].axes[axis].stride == 1,
+            _ => false,
+        })
+    };
+    let (kept, reduced) = (last_of(0..kernel.kept), last_of(kernel.kept..kernel.space.len()));
+    let many = reduced.is_none_or(|axis| kernel.space[axis] >= BLOCK);
+    reduced.is_some_and(are_neighbours) || kept.is_none() || many && !kept.is_some_and(are_neighbours)
+}
+
+/// The coordinates of the point with this number, followed by zeros.
+pub(super) fn unravel(sizes: &[usize], mut index: usize, rank: usize) -> Vec<usize> {
+    let mut coordinates = vec![0; rank];
+    for (d, &size) in sizes.iter().enumerate().rev() {
+        coordinates[d] = index % size;
+        index /= size;
+    }
+    coordinates
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use crate::prelude::*;
+
+    /// Values of which sums depend on the order.
+    fn uneven(rows: usize, columns: usize) -> Vec<f32> {
+        (0..rows * columns)
+            .map(|k| ((k * 7919 % 10007) as f32 / 97.0).sin() * (1 << (k % 20)) as f32)
+            .collect()
+    }
+
+    #[test]
+    fn reductions_in_parts_and_across_rows_are_right() {
+        let device = Device::cpu();
+        // Short and long, with few results and with many: each goes its own way.
+        for (rows, columns) in [(5, 3), (40, 10), (70_000, 3), (20_011, 10), (3000, 1500), (2, 100_000)] {
+            let values = uneven(rows, columns);
+            let x = Tensor::from_slice(&values, [rows, columns], &device);
+            let column = |c: usize| (0..rows).map(move |r| r * columns + c);
+            let sums: Vec<f32> = x.sum(0).to_vec_blocking().unwrap();
+            let largest: Vec<f32> = x.amax(0).to_vec_blocking().unwrap();
+            let first: Vec<i32> = x.argmax(0).to_vec_blocking().unwrap();
+            for c in 0..columns {
+                let of_column = || column(c).map(|k| f64::from(values[k]));
+                let scale: f64 = of_column().map(f64::abs).sum();
+                assert!(
+                    (f64::from(sums[c]) - of_column().sum::<f64>()).abs() <= 1e-7 * scale,
+                    "{rows} × {columns}"
+                );
+                let best = of_column().fold(f64::NEG_INFINITY, f64::max);
+                assert_eq!(f64::from(largest[c]), best, "{rows} × {columns}");
+                assert_eq!(
+                    of_column().position(|x| x == best),
+                    Some(first[c] as usize),
+                    "{rows} × {columns}"
+                );
+            }
+            let (sum, scale) = values
+                .iter()
+                .fold((0.0, 0.0), |(sum, scale), &x| (sum + f64::from(x), scale + f64::from(x.abs())));
+            let got = f64::from(x.sum(..).to_vec_blocking::<f32>().unwrap()[0]);
+            assert!((got - sum).abs() <= 1e-7 * scale, "{rows} × {columns}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_a_bit() {
+        let device = Device::cpu();
+        for (rows, columns) in [(70_000, 3), (20_011, 10), (3000, 1500), (100, 700)] {
+            let x = Tensor::from_slice(&uneven(rows, columns), [rows, columns], &device);
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let results = [x.sum(0), x.sum(1), (&x * 1.5).sum(..), x.softmax(0), x.var(0, 1.0)];
+                    let values = results.iter().map(|result| result.to_vec_blocking::<f32>().unwrap());
+                    values.flatten().map(f32::to_bits).collect::<Vec<u32>>()
+                })
+            };
+            let alone = on(1);
+            for threads in [2, 3, 8] {
+                assert_eq!(on(threads), alone, "{rows} × {columns} on {threads} threads");
+            }
+        }
+    }
+}
