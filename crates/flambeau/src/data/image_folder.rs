@@ -47,7 +47,7 @@ pub(super) fn class_files(
     let mut files = Vec::new();
     for (class, name) in classes.iter().enumerate() {
         for path in entries(&folder.join(name))? {
-            let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+            let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
             if ending.is_some_and(|ending| endings.contains(&ending.as_str())) {
                 files.push(ClassFile { path, class: class as i32 });
             }

@@ -35,7 +35,7 @@ impl Format {
     /// The format that a path's ending stands for.
     pub fn of(path: impl AsRef<Path>) -> Result<Format> {
         let path = path.as_ref();
-        let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match ending.as_deref() {
             Some("safetensors") => Ok(Format::Safetensors),
             Some("pt" | "pth" | "bin" | "ckpt") => Ok(Format::Pytorch),

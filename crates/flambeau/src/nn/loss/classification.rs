@@ -57,72 +57,80 @@ impl CrossEntropyLoss {
                 return Err(Error::argument("cross_entropy", message));
             }
             if target.dtype().is_float() && target.shape() == input.shape() {
-                return self.against_probabilities(input, target);
+                return against_probabilities(self, input, target);
             }
-            if self.weight.is_none() && self.label_smoothing == 0.0 {
-                return self.of_classes(input, target);
+            match self.weight.is_none() && self.label_smoothing == 0.0 {
+                true => self.against_classes(input, target),
+                false => against_weighted_classes(self, input, target),
             }
-            let labels = Labels::new("cross_entropy", input, target, self.ignore_index)?;
-            let weights = labels.weights("cross_entropy", input, self.weight.as_ref())?;
-            let sharp = row_cross_entropy(input, &labels, &weights, self.weight.is_some())?;
-            let losses = match self.label_smoothing {
-                0.0 => sharp,
-                share => {
-                    let spread = share / input.shape()[labels.dim] as f64;
-                    let surprise = self.spread_surprise(input, labels.dim)?;
-                    let even = surprise.try_mul(&labels.counts(input)?)?.try_mul(spread)?;
-                    sharp.try_mul(1.0 - share)?.try_add(&even)?
-                }
-            };
-            reduce_rows(self.reduction, &losses, &weights, target.shape())
         }
     }
 
     /// The loss against class numbers, none of which counts more than another.
     #[track_caller]
-    fn of_classes(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
+    fn against_classes(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         Labels::check("cross_entropy", input, target)?;
         let shape = if self.reduction == Reduction::None { target.shape().clone() } else { Shape::default() };
         let settings = [self.ignore_index, self.reduction as i64];
         Tensor::composed(&CROSS_ENTROPY, &settings, &[input, target], Meta::new(shape, input.dtype()))
     }
+}
 
-    /// −Σ weight · log softmax(x) over the classes, which stay with size 1.
-    #[track_caller]
-    fn spread_surprise(&self, input: &Tensor, dim: usize) -> Result<Tensor> {
-        let log_probabilities = input.try_log_softmax(dim as isize)?;
-        let weighted = weighted(log_probabilities, self.class_weight(input, dim)?.as_ref())?;
-        weighted.try_sum_keepdim(dim as isize)?.try_neg()
-    }
-
-    /// The class weights along the input's class dimension.
-    #[track_caller]
-    fn class_weight(&self, input: &Tensor, dim: usize) -> Result<Option<Tensor>> {
-        let Some(weight) = &self.weight else { return Ok(None) };
-        let classes = input.shape()[dim];
-        check_class_weight("cross_entropy", weight, classes)?;
-        let after = input.rank() - dim - 1;
-        let aligned: Shape = std::iter::once(classes).chain(std::iter::repeat_n(1, after)).collect();
-        weight.detach().try_reshape(aligned).map(Some)
-    }
-
-    /// −Σ weight · target · log softmax(x); its mean is over the rows, weighted or not.
-    #[track_caller]
-    fn against_probabilities(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
-        floats("cross_entropy", input)?;
-        let dim = class_dim("cross_entropy", input)?;
-        let classes = input.shape()[dim] as f64;
-        let target = match self.label_smoothing {
-            0.0 => target.clone(),
-            share => target.try_mul(1.0 - share)?.try_add(share / classes)?,
-        };
-        let likelihood = input.try_log_softmax(dim as isize)?.try_mul(&target)?;
-        let likelihood = weighted(likelihood, self.class_weight(input, dim)?.as_ref())?;
-        match self.reduction {
-            Reduction::None => likelihood.try_sum(dim as isize)?.try_neg(),
-            Reduction::Sum => likelihood.try_sum(..)?.try_neg(),
-            Reduction::Mean => likelihood.try_sum(..)?.try_mul(-classes / input.numel() as f64),
+/// The loss against class numbers that count by their weights or are smoothed.
+#[track_caller]
+#[inline(never)]
+fn against_weighted_classes(loss: &CrossEntropyLoss, input: &Tensor, target: &Tensor) -> Result<Tensor> {
+    let labels = Labels::new("cross_entropy", input, target, loss.ignore_index)?;
+    let weights = labels.weights("cross_entropy", input, loss.weight.as_ref())?;
+    let sharp = row_cross_entropy(input, &labels, &weights, loss.weight.is_some())?;
+    let losses = match loss.label_smoothing {
+        0.0 => sharp,
+        share => {
+            let spread = share / input.shape()[labels.dim] as f64;
+            let surprise = spread_surprise(loss, input, labels.dim)?;
+            let even = surprise.try_mul(&labels.counts(input)?)?.try_mul(spread)?;
+            sharp.try_mul(1.0 - share)?.try_add(&even)?
         }
+    };
+    reduce_rows(loss.reduction, &losses, &weights, target.shape())
+}
+
+/// −Σ weight · log softmax(x) over the classes, which stay with size 1.
+#[track_caller]
+fn spread_surprise(loss: &CrossEntropyLoss, input: &Tensor, dim: usize) -> Result<Tensor> {
+    let log_probabilities = input.try_log_softmax(dim as isize)?;
+    let weighted = weighted(log_probabilities, aligned_weight(loss, input, dim)?.as_ref())?;
+    weighted.try_sum_keepdim(dim as isize)?.try_neg()
+}
+
+/// The class weights along the input's class dimension.
+#[track_caller]
+fn aligned_weight(loss: &CrossEntropyLoss, input: &Tensor, dim: usize) -> Result<Option<Tensor>> {
+    let Some(weight) = &loss.weight else { return Ok(None) };
+    let classes = input.shape()[dim];
+    check_class_weight("cross_entropy", weight, classes)?;
+    let after = input.rank() - dim - 1;
+    let aligned: Shape = std::iter::once(classes).chain(std::iter::repeat_n(1, after)).collect();
+    weight.detach().try_reshape(aligned).map(Some)
+}
+
+/// −Σ weight · target · log softmax(x); its mean is over the rows, weighted or not.
+#[track_caller]
+#[inline(never)]
+fn against_probabilities(loss: &CrossEntropyLoss, input: &Tensor, target: &Tensor) -> Result<Tensor> {
+    floats("cross_entropy", input)?;
+    let dim = class_dim("cross_entropy", input)?;
+    let classes = input.shape()[dim] as f64;
+    let target = match loss.label_smoothing {
+        0.0 => target.clone(),
+        share => target.try_mul(1.0 - share)?.try_add(share / classes)?,
+    };
+    let likelihood = input.try_log_softmax(dim as isize)?.try_mul(&target)?;
+    let likelihood = weighted(likelihood, aligned_weight(loss, input, dim)?.as_ref())?;
+    match loss.reduction {
+        Reduction::None => likelihood.try_sum(dim as isize)?.try_neg(),
+        Reduction::Sum => likelihood.try_sum(..)?.try_neg(),
+        Reduction::Mean => likelihood.try_sum(..)?.try_mul(-classes / input.numel() as f64),
     }
 }
 

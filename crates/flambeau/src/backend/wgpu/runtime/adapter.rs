@@ -108,7 +108,7 @@ impl AdapterDescription {
     pub(super) fn new(index: usize, info: wgpu::AdapterInfo) -> Self {
         // Not every driver and browser marks its software adapter as one.
         let named_software =
-            ["llvmpipe", "swiftshader"].iter().any(|name| info.name.to_lowercase().contains(name));
+            ["llvmpipe", "swiftshader"].iter().any(|name| info.name.to_ascii_lowercase().contains(name));
         let device_type = match info.device_type {
             _ if named_software => AdapterKind::Software,
             wgpu::DeviceType::DiscreteGpu => AdapterKind::Discrete,
