@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 #[cfg(not(target_arch = "wasm32"))]
 use crate::error::Error;
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A value that a wgpu callback sets once, and that anyone may look at afterwards.
 pub(super) struct Signal<T> {
@@ -64,13 +66,19 @@ impl<T: Clone> Signal<T> {
 pub(super) struct Completion {
     #[cfg(not(target_arch = "wasm32"))]
     index: wgpu::SubmissionIndex,
+    /// Set when wgpu has noticed that it is done, as it does at later submissions.
+    #[cfg(not(target_arch = "wasm32"))]
+    is_done: Arc<AtomicBool>,
     #[cfg(target_arch = "wasm32")]
     done: Arc<Signal<()>>,
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn completion_of(_: &wgpu::Queue, index: wgpu::SubmissionIndex) -> Completion {
-    Completion { index }
+pub(super) fn completion_of(queue: &wgpu::Queue, index: wgpu::SubmissionIndex) -> Completion {
+    let is_done = Arc::new(AtomicBool::new(false));
+    let callback = is_done.clone();
+    queue.on_submitted_work_done(move || callback.store(true, Relaxed));
+    Completion { index, is_done }
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -84,8 +92,14 @@ pub(super) fn completion_of(queue: &wgpu::Queue, _: wgpu::SubmissionIndex) -> Co
 #[cfg(not(target_arch = "wasm32"))]
 impl Runtime {
     pub(super) async fn wait_for(&self, completion: &Completion) -> Result<()> {
-        let submission_index = Some(completion.index.clone());
-        self.poll_device(wgpu::PollType::Wait { submission_index, timeout: None })
+        match completion.is_done.load(Relaxed) {
+            true => self.check(),
+            false => self.wait_for_submission(completion.index.clone()),
+        }
+    }
+
+    fn wait_for_submission(&self, index: wgpu::SubmissionIndex) -> Result<()> {
+        self.poll_device(wgpu::PollType::Wait { submission_index: Some(index), timeout: None })
     }
 
     /// Waits for a submission, and gives what a callback that belongs to it has set.
@@ -94,7 +108,7 @@ impl Runtime {
         index: wgpu::SubmissionIndex,
         signal: &Signal<T>,
     ) -> Result<T> {
-        self.wait_for(&Completion { index }).await?;
+        self.wait_for_submission(index)?;
         // Another thread's poll may have taken the callback and be about to run it.
         loop {
             if let Some(value) = signal.get() {
