@@ -6,7 +6,7 @@ use flambeau::prelude::*;
 use serde_json::{Value, json};
 
 /// Multiplications and additions to time at once: enough to hide the wait for the device.
-const WORK: f64 = 4e11;
+const WORK: f64 = 4e12;
 const WORK_ON_CPU: f64 = 4e9;
 const WORK_OF_SOFTWARE: f64 = 1e7;
 const RUNS: usize = 7;
