@@ -1,7 +1,7 @@
 //! Ops made of others that are one node until a plan is made.
 //!
-//! A training step describes its graph anew every time, and a node costs the host about as much as a kernel costs a GPU.
-//! So what steps are mostly made of (layers, losses, updates) is one node each. Only a new plan writes them out
+//! A training step describes its graph anew every time, and every node costs the host a microsecond or two (`flambeau
+//! bench overhead`). So what steps are mostly made of (layers, losses, updates) is one node each. Only a new plan writes them out
 //! (`plan::write_out`) into primitives, which are merged and fused as if the step had been described with them.
 
 use super::{Grads, Meta, Op, Saves, Vjp};

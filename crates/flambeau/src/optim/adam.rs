@@ -206,19 +206,20 @@ fn descend(
 /// Of θ, g, m, v and, for AMSGrad, the largest v; settings: is it maximised, and the kind of decay.
 static ADAM: Composite = Composite::guarded("adam", |of| {
     let [value, grad, mean, square, largest @ ..] = of.inputs else { unreachable!("θ, g, m and v") };
-    let number = |index| of.number(index, value);
+    let [beta1, rest1, beta2, rest2, root_correction, eps, rate, decay] =
+        std::array::from_fn(|index| of.number(index, value));
     let healthy = value.healthy()?;
     let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
     let mut start = value.clone();
     if of.settings[1] == Decay::OfGradient as i64 {
-        grad = grad.try_add(value.try_mul(number(7))?)?;
+        grad = grad.try_add(value.try_mul(&decay)?)?;
     }
     if of.settings[1] == Decay::OfValue as i64 {
-        start = value.try_mul(number(7))?;
+        start = value.try_mul(&decay)?;
     }
-    let new_mean = mean.try_mul(number(0))?.try_add(grad.try_mul(number(1))?)?;
+    let new_mean = mean.try_mul(beta1)?.try_add(grad.try_mul(rest1)?)?;
     let new_mean = healthy.try_where_cond(&new_mean, mean)?;
-    let new_square = square.try_mul(number(2))?.try_add(grad.try_mul(number(3))?.try_mul(&grad)?)?;
+    let new_square = square.try_mul(beta2)?.try_add(grad.try_mul(rest2)?.try_mul(&grad)?)?;
     let new_square = healthy.try_where_cond(&new_square, square)?;
     let new_largest = largest.first().map(|largest| {
         // A NaN in the new square stays there, and is chosen.
@@ -227,8 +228,8 @@ static ADAM: Composite = Composite::guarded("adam", |of| {
     });
     let new_largest = new_largest.transpose()?;
     let root = new_largest.as_ref().unwrap_or(&new_square).try_sqrt()?;
-    let denominator = root.try_div(number(4))?.try_add(number(5))?;
-    let change = new_mean.try_mul(number(6))?.try_div(&denominator)?;
+    let denominator = root.try_div(root_correction)?.try_add(eps)?;
+    let change = new_mean.try_mul(rate)?.try_div(&denominator)?;
     let new_value = healthy.try_where_cond(start.try_add(change)?, value)?;
     Ok([new_value, new_mean, new_square].into_iter().chain(new_largest).collect())
 });

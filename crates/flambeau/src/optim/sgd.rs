@@ -98,22 +98,22 @@ impl Rule for SgdOptions {
 /// Of θ, g and, with momentum, its buffer; settings: is it maximised, is there weight decay, is it Nesterov's.
 static SGD: Composite = Composite::guarded("sgd", |of| {
     let [value, grad, buffer @ ..] = of.inputs else { unreachable!("θ and g") };
-    let number = |index| of.number(index, value);
+    let [rate, decay, momentum, share] = std::array::from_fn(|index| of.number(index, value));
     let healthy = value.healthy()?;
     let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
     if of.settings[1] == 1 {
-        grad = grad.try_add(value.try_mul(number(1))?)?;
+        grad = grad.try_add(value.try_mul(decay)?)?;
     }
     let new_buffer = buffer.first().map(|buffer| {
-        let new = buffer.try_mul(number(2))?.try_add(grad.try_mul(number(3))?)?;
+        let new = buffer.try_mul(&momentum)?.try_add(grad.try_mul(&share)?)?;
         healthy.try_where_cond(&new, buffer)
     });
     let new_buffer = new_buffer.transpose()?;
     let direction = match &new_buffer {
         None => grad,
-        Some(buffer) if of.settings[2] == 1 => grad.try_add(buffer.try_mul(number(2))?)?,
+        Some(buffer) if of.settings[2] == 1 => grad.try_add(buffer.try_mul(momentum)?)?,
         Some(buffer) => buffer.clone(),
     };
-    let new_value = healthy.try_where_cond(value.try_add(direction.try_mul(number(0))?)?, value)?;
+    let new_value = healthy.try_where_cond(value.try_add(direction.try_mul(rate)?)?, value)?;
     Ok([new_value].into_iter().chain(new_buffer).collect())
 });

@@ -214,3 +214,83 @@ fn is_identical(a: Scalar, b: Scalar) -> bool {
 pub(super) fn has_composites(nodes: &[GraphNode]) -> bool {
     nodes.iter().any(|node| matches!(node.op, Some(Op::Composite(_))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::loss::CrossEntropyLoss;
+    use crate::nn::models::Mlp;
+    use crate::nn::{Forward, Module, Parameter};
+    use crate::op::composite::Composite;
+    use crate::plan::graph::capture;
+    use crate::{Device, block_on};
+    use smallvec::smallvec;
+
+    /// a x + b x² − 1, with a and b as numbers.
+    static POLYNOMIAL: Composite = Composite::plain("polynomial", |of| {
+        let x = &of.inputs[0];
+        let linear = x.try_mul(of.number(0, x))?;
+        let square = x.try_mul(x)?.try_mul(of.number(1, x))?;
+        Ok(smallvec![linear.try_add(square)?.try_sub(1.0)?])
+    });
+
+    fn polynomial(x: &Tensor, a: f64, b: f64) -> Tensor {
+        let results = Tensor::composite(&POLYNOMIAL, &[], &[x], &[a, b], smallvec![x.meta().clone()]);
+        results.unwrap().remove(0)
+    }
+
+    fn values(tensor: &Tensor) -> Vec<f64> {
+        block_on(tensor.to_f64_vec()).unwrap()
+    }
+
+    fn snapshot(tensors: &[&Tensor]) -> Snapshot {
+        capture(&tensors.iter().map(|tensor| tensor.value().clone()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn numbers_are_data_and_the_rest_is_the_key() {
+        let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        let (one, other) = (polynomial(&x, 2.0, 3.0), polynomial(&x, -1.0, 0.5));
+        let (first, second) = (snapshot(&[&one]), snapshot(&[&other]));
+        assert!(first.graph() == second.graph());
+        assert_eq!(first.graph().nodes.len(), 2, "the input and the composite");
+        let literals = first.written.unwrap().key.literals;
+        assert_eq!((first.data.len(), literals), (2, vec![Scalar::Float(1.0)]));
+        assert_eq!((values(&one), values(&other)), (vec![4.0, 15.0], vec![-1.5, -1.0]));
+    }
+
+    #[test]
+    fn what_composites_have_in_common_is_computed_once() {
+        let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        let (one, other) = (polynomial(&x, 2.0, 3.0), polynomial(&x, -1.0, 0.5));
+        let snapshot = snapshot(&[&one, &other]);
+        let written = snapshot.written.unwrap();
+        // x, x², and for each of both two numbers, two products, a sum and a difference; the literal 1 is one node.
+        assert_eq!(written.graph.nodes.len(), 2 + 2 * 6 + 1);
+        assert_eq!(written.key.origins.len(), written.graph.nodes.len());
+    }
+
+    #[test]
+    fn the_derivative_is_that_of_what_it_is_made_of() {
+        let x = Tensor::new([1.0, 2.0], &Device::cpu()).requires_grad();
+        polynomial(&polynomial(&x, 2.0, 3.0), 1.0, 1.0).sum(..).backward().unwrap();
+        // (p + p² − 1)′ = (1 + 2p) p′ with p = 2x + 3x² − 1 and p′ = 2 + 6x.
+        assert_eq!(values(&x.grad().unwrap()), [9.0 * 8.0, 31.0 * 14.0]);
+    }
+
+    #[test]
+    fn a_training_step_is_described_by_few_nodes() {
+        let device = Device::cpu();
+        let net = Mlp::new(&[12, 8, 3], &device);
+        net.parameters().iter().for_each(|parameter| parameter.value().eval().unwrap());
+        let x = Tensor::ones([4, 12], &device);
+        let loss = CrossEntropyLoss::default().forward(&net.forward(&x), &Tensor::new([0, 1, 2, 0], &device));
+        loss.backward().unwrap();
+        let grads: Vec<Tensor> = net.parameters().iter().filter_map(Parameter::grad).collect();
+        let wanted: Vec<&Tensor> = grads.iter().chain([&loss]).collect();
+        let snapshot = snapshot(&wanted);
+        let primitives = snapshot.written.as_ref().unwrap().graph.nodes.len();
+        let described = snapshot.graph().nodes.len();
+        assert!(described <= 24 && primitives > 2 * described, "{described} nodes for {primitives}");
+    }
+}

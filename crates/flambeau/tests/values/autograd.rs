@@ -4,7 +4,8 @@ use crate::common::{assert_values, devices, values};
 use flambeau::autograd::{
     Context, CustomFunction, checkpoint, grad_with, gradcheck_blocking, gradgradcheck_blocking, no_grad_guard,
 };
-use flambeau::nn::Parameter;
+use flambeau::nn::loss::{CrossEntropyLoss, Reduction};
+use flambeau::nn::{Forward, Linear, Parameter};
 use flambeau::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -568,5 +569,51 @@ fn parameters_are_slots() {
         assert_values(&w.grad().unwrap(), &[1.5, 2.5]);
         w.zero_grad();
         assert!(w.grad().is_none());
+    }
+}
+
+/// Layers and losses that are one node, against finite differences in f64.
+#[test]
+fn composites_have_derivatives_of_any_order() {
+    let device = Device::cpu();
+    let x = Tensor::from_slice(&[0.3, -1.2, 0.8, 0.1, 2.0, -0.4], [3, 2], &device).requires_grad();
+    assert_eq!(x.dtype(), DType::F64);
+    let layer = Linear::new(2, 3, (DType::F64, &device));
+    let through = |x: &[Tensor]| layer.try_forward(&x[0])?.try_tanh();
+    gradcheck_blocking(through, std::slice::from_ref(&x), Default::default()).unwrap();
+    gradgradcheck_blocking(through, std::slice::from_ref(&x), Default::default()).unwrap();
+    let classes = Tensor::new([1, -100, 0], &device);
+    for reduction in [Reduction::Mean, Reduction::Sum, Reduction::None] {
+        let loss = CrossEntropyLoss { reduction, ..Default::default() };
+        let of = |x: &[Tensor]| loss.try_forward(&x[0], &classes);
+        gradcheck_blocking(of, std::slice::from_ref(&x), Default::default()).unwrap();
+        gradgradcheck_blocking(of, std::slice::from_ref(&x), Default::default()).unwrap();
+    }
+}
+
+/// The gradients of a linear layer are those of the product and the sum that it is made of.
+#[test]
+fn a_linear_layer_is_a_product_and_a_sum() {
+    for device in devices() {
+        for shape in [vec![4], vec![5, 4], vec![2, 3, 4]] {
+            let generator = Generator::new(11);
+            let layer = Linear::new(4, 3, &device);
+            let x = Tensor::randn(shape, &generator, &device).requires_grad();
+            let bias = layer.bias.clone().expect("a linear layer has a bias");
+            let gradients = |y: Tensor| {
+                y.sin().sum(..).backward().unwrap();
+                let all = [x.grad(), layer.weight.grad(), bias.grad()].map(|grad| values(&grad.unwrap()));
+                x.zero_grad();
+                [&layer.weight, &bias].map(Parameter::zero_grad);
+                all
+            };
+            let made = gradients(x.matmul(&layer.weight.get().t()) + bias.get());
+            let own = gradients(layer.forward(&x));
+            for (own, made) in own.iter().zip(&made) {
+                assert_eq!(own.len(), made.len());
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+                assert!(own.iter().zip(made).all(near), "{own:?} and {made:?} on {device}");
+            }
+        }
     }
 }
