@@ -83,8 +83,9 @@ struct Writer<'a> {
     /// How many numbers it has.
     data: u32,
     list: List,
-    /// Constants that stand for numbers of composites, with the numbers' places in the data.
-    numbers: FxHashMap<*const Node, u32>,
+    /// Constants that stand for numbers of composites, with the numbers' places in the data. They live as long as the
+    /// list, used or not: another node must not get the address of one.
+    numbers: FxHashMap<*const Node, (Arc<Node>, u32)>,
     /// What the results of composites have become.
     written: FxHashMap<*const Node, SmallVec<[Ref; 1]>>,
     /// Tensors made on the way: nodes are known by their addresses.
@@ -151,7 +152,8 @@ impl Writer<'_> {
                 State::Pending { op, inputs, data } => {
                     let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
                     let known = listed.map(|entry| self.first.nodes[entry as usize].datum);
-                    let known = known.or_else(|| self.numbers.get(&Arc::as_ptr(node)).copied());
+                    let known =
+                        known.or_else(|| self.numbers.get(&Arc::as_ptr(node)).map(|(_, datum)| *datum));
                     let (datum, data) = match (known, &data[..]) {
                         (_, []) => (0, &[][..]),
                         (Some(datum), data) => (datum, data),
@@ -186,7 +188,8 @@ impl Writer<'_> {
         let _mode = crate::autograd::no_grad_guard();
         let (results, used) = op.write(&inputs, data).expect("the operands of a composite have been checked");
         if let Some(first) = datum {
-            self.numbers.extend(used.iter().map(|(node, index)| (Arc::as_ptr(node), first + index)));
+            let place = |(node, index): (Arc<Node>, u32)| (Arc::as_ptr(&node), (node, first + index));
+            self.numbers.extend(used.into_iter().map(place));
         }
         results
     }
@@ -268,6 +271,23 @@ mod tests {
         // x, x², and for each of both two numbers, two products, a sum and a difference; the literal 1 is one node.
         assert_eq!(written.graph.nodes.len(), 2 + 2 * 6 + 1);
         assert_eq!(written.key.origins.len(), written.graph.nodes.len());
+    }
+
+    /// x plus one, with a number that nothing uses.
+    static UNUSED: Composite = Composite::plain("unused", |of| {
+        of.number(0, &of.inputs[0]);
+        Ok(smallvec![of.inputs[0].try_add(1.0)?])
+    });
+
+    #[test]
+    fn a_number_that_is_not_used_is_nobody_elses() {
+        let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        let unused = |x: &Tensor| {
+            let results = Tensor::composite(&UNUSED, &[], &[x], &[f64::NAN], smallvec![x.meta().clone()]);
+            results.unwrap().remove(0)
+        };
+        let sum = (0..20).fold(x, |x, _| polynomial(&unused(&x), 1.0, 0.0));
+        assert_eq!(values(&sum), [1.0, 2.0]);
     }
 
     #[test]
