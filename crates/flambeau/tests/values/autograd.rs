@@ -604,7 +604,8 @@ fn a_linear_layer_is_a_product_and_a_sum() {
                 y.sin().sum(..).backward().unwrap();
                 let all = [x.grad(), layer.weight.grad(), bias.grad()].map(|grad| values(&grad.unwrap()));
                 x.zero_grad();
-                [&layer.weight, &bias].map(Parameter::zero_grad);
+                layer.weight.zero_grad();
+                bias.zero_grad();
                 all
             };
             let made = gradients(x.matmul(&layer.weight.get().t()) + bias.get());
