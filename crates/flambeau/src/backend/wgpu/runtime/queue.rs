@@ -51,8 +51,7 @@ impl Runtime {
         };
         let kernels = self.kernels(uniform_block.as_ref(), dispatches);
         let times = self.trace(dispatches);
-        // Whoever gets these buffers from the pool next uses them after this work.
-        let uniforms = uniform_block.map(|block| (block.raw().clone(), uniforms));
+        let uniforms = uniform_block.as_ref().map(|block| (block.raw().clone(), uniforms));
         self.perform(Work::Submit(Submission { uniforms, kernels, times }), later && !self.config.debug);
         self.counters.dispatches.add(dispatches.len() as u64);
         self.check()
