@@ -91,7 +91,7 @@ export async function makeContext(browser, address, { pictures }) {
       await page.evaluate(source);
       const faults = await page.evaluate(async () => {
         const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-        return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+        return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} (${node.failureSummary.replace(/\s+/g, " ")})`).join(" | ")}`);
       });
       assert(faults.length === 0, `axe finds:\n    ${faults.join("\n    ")}`);
     },

@@ -5,5 +5,6 @@ export * from "./show.js";
 export { LineChart, type Series } from "./LineChart.js";
 export { colourOf, PixelCanvas, type Palette } from "./PixelCanvas.js";
 export { FileDrop } from "./FileDrop.js";
+export { useWidth } from "./useWidth.js";
 export { saveFile } from "./save.js";
 export * as write from "./write.js";

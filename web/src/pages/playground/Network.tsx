@@ -1,8 +1,8 @@
 /** The network: what every neuron makes of the plane, the weights between them, and how many there are. */
 
-import { useEffect, useMemo, useRef, useState, type PointerEvent } from "react";
+import { useEffect, useMemo, useRef, type PointerEvent } from "react";
 import { useTheme } from "../../app/theme.js";
-import { Button, colourOf } from "../../ui/index.js";
+import { Button, colourOf, useWidth } from "../../ui/index.js";
 import { MOST_LAYERS, MOST_NEURONS, type Config, type Feature } from "./config.js";
 import { gridPoints, inputsOf } from "./datasets.js";
 import { SIDE, type Snapshot } from "./messages.js";
@@ -105,20 +105,12 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
   const theme = useTheme();
   const { features, layers } = config;
   const frame = useRef<HTMLDivElement>(null);
-  const [room, setRoom] = useState(600);
+  const room = useWidth(frame, 600);
   const layout = useMemo(() => new Layout([features.length, ...layers, classes], room), [features, layers, classes, room]);
   const inputs = useMemo(() => inputsOf(gridPoints(SIDE), features), [features]);
   const fits =
     snapshot !== undefined &&
     snapshot.weights.every((table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0));
-
-  useEffect(() => {
-    const element = frame.current;
-    if (element === null) return;
-    const watch = new ResizeObserver(() => setRoom(element.clientWidth));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
 
   useEffect(() => {
     const context = canvas.current === null ? null : fitted(canvas.current, layout.width, layout.height);

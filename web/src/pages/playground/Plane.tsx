@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { useTheme } from "../../app/theme.js";
+import { useWidth } from "../../ui/index.js";
 import { EXTENT, snap, type Point } from "./config.js";
 import type { Split } from "./datasets.js";
 import type { Snapshot } from "./messages.js";
@@ -32,16 +33,9 @@ const ARROWS: Record<string, readonly [number, number]> = {
 export function Plane({ points, snapshot, neuron, showTest, onAdd }: PlaneProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const [size, setSize] = useState(400);
+  const frame = useRef<HTMLDivElement>(null);
+  const size = Math.max(200, useWidth(frame, 400));
   const [cursor, setCursor] = useState<{ x: number; y: number }>();
-
-  useEffect(() => {
-    const element = canvas.current?.parentElement;
-    if (element === null || element === undefined) return;
-    const watch = new ResizeObserver(() => setSize(Math.max(200, Math.floor(element.clientWidth))));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
 
   useEffect(() => {
     const context = canvas.current === null ? null : fitted(canvas.current, size, size);
@@ -102,7 +96,7 @@ export function Plane({ points, snapshot, neuron, showTest, onAdd }: PlaneProps)
           onKeyDown: type,
         };
   return (
-    <div className="plane">
+    <div className="plane" ref={frame}>
       <canvas
         ref={canvas}
         className={onAdd === undefined ? undefined : "clickable"}
