@@ -96,7 +96,7 @@ fn small_convolutions() -> Vec<Case> {
 fn large_convolutions() -> Vec<Case> {
     // Of one sign: long sums would cancel otherwise, and leave what f32 has rounded.
     let positive = |shape: &[usize]| Input::new(shape, DType::F32, (0.25, 1.0));
-    let shapes: [(&[usize], &[usize], ConvOptions<2>); 11] = [
+    let shapes: [(&[usize], &[usize], ConvOptions<2>); 12] = [
         (&[1, 1, 10, 11], &[32, 1, 3, 3], two([1, 1], 0, [1, 1], 1)),
         (&[3, 5, 9, 8], &[33, 5, 3, 3], two([1, 1], 1, [1, 1], 1)),
         (&[2, 33, 7, 7], &[65, 33, 2, 2], two([1, 1], 0, [1, 1], 1)),
@@ -108,6 +108,7 @@ fn large_convolutions() -> Vec<Case> {
         (&[1, 140, 5, 5], &[3, 140, 3, 3], two([1, 1], 1, [1, 1], 1)),
         (&[1, 8, 60, 70], &[36, 8, 5, 5], two([1, 1], 2, [1, 1], 1)),
         (&[1, 130, 24, 24], &[130, 130, 1, 1], two([1, 1], 0, [1, 1], 1)),
+        (&[1, 24, 63, 66], &[20, 24, 3, 3], two([2, 2], 1, [1, 1], 1)),
     ];
     shapes.into_iter().map(|(x, w, options)| conv2d("large", positive(x), positive(w), options)).collect()
 }

@@ -1,9 +1,9 @@
 //! Convolutions and pooling on every device against PyTorch 1.13: values, gradients of inputs, weights and biases, and
 //! their gradients. `tools/reference/conv.py` wrote the expectations.
 
-use crate::common::{assert_close, devices, values};
+use crate::common::{assert_close, devices, new_gpu, values};
 use flambeau::prelude::*;
-use flambeau::{AvgPoolOptions, ConvOptions, ConvTransposeOptions, MaxPoolOptions, Spatial};
+use flambeau::{AvgPoolOptions, ConvOptions, ConvTransposeOptions, GpuConfig, MaxPoolOptions, Spatial};
 use safetensors::{Dtype, SafeTensors};
 
 fn reference() -> SafeTensors<'static> {
@@ -289,5 +289,88 @@ fn convolutions_that_fill_a_gpu() {
             let scale = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
             assert_close(got, expected, 1e-5 * scale, 1e-5);
         }
+    }
+}
+
+/// Runs something on a GPU, which must take one more shader of phases for it, and compares with the CPU in f64.
+#[track_caller]
+fn compare_phases(gpu: &Device, dtype: DType, shapes: &[&[usize]], run: impl Fn(&[Tensor]) -> Tensor) {
+    let inputs: Vec<Tensor> = shapes
+        .iter()
+        .zip(1..)
+        .map(|(&shape, seed)| Tensor::randn(shape, &Generator::new(seed), &Device::cpu()).to_dtype(dtype))
+        .collect();
+    let on = |device: &Device, dtype: DType| {
+        let to = |x: &Tensor| flambeau::block_on(x.to_dtype(dtype).to(device)).unwrap();
+        values(&run(&inputs.iter().map(to).collect::<Vec<_>>()))
+    };
+    let shaders = || gpu.shader_sources().iter().filter(|source| source.contains("phase_of")).count();
+    let before = shaders();
+    let (got, expected) = (on(gpu, dtype), on(&Device::cpu(), DType::F64));
+    assert_eq!(shaders(), before + 1, "{shapes:?} should go by phases");
+    let scale = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
+    let tolerance = if dtype == DType::F16 { 1e-3 } else { 1e-5 };
+    assert_close(&got, &expected, tolerance * scale, tolerance);
+}
+
+/// Strides, kernels, paddings and sizes of every kind: taps that some phases have and others do not, phases without
+/// taps, positions past the end, depths that end within a round.
+#[test]
+fn transposed_convolutions_that_fill_a_gpu_by_phases() {
+    let gpu = new_gpu(GpuConfig::default());
+    let one = |x: &[usize], w: &[usize], options: ConvTransposeOptions<1>| {
+        let shapes = [x, w, &[w[1] * options.groups]];
+        compare_phases(&gpu, DType::F32, &shapes, |x| x[0].conv_transpose1d(&x[1], Some(&x[2]), &options));
+    };
+    let two = |dtype: DType, x: &[usize], w: &[usize], options: ConvTransposeOptions<2>| {
+        let shapes = [x, w, &[w[1] * options.groups]];
+        compare_phases(&gpu, dtype, &shapes, |x| x[0].conv_transpose2d(&x[1], Some(&x[2]), &options));
+    };
+    let three = |x: &[usize], w: &[usize], options: ConvTransposeOptions<3>| {
+        let shapes = [x, w, &[w[1] * options.groups]];
+        compare_phases(&gpu, DType::F32, &shapes, |x| x[0].conv_transpose3d(&x[1], Some(&x[2]), &options));
+    };
+    one(&[8, 22, 259], &[22, 16, 5], ConvTranspose1dOptions::default().with_stride(2).with_padding(2));
+    let plain = ConvTranspose2dOptions::default();
+    let (twice, thrice) = (plain.with_stride(2), plain.with_stride(3));
+    for dtype in [DType::F32, DType::F16] {
+        let doubled = twice.with_padding(1).with_output_padding(1);
+        two(dtype, &[4, 16, 16, 16], &[16, 16, 3, 3], doubled);
+        two(dtype, &[4, 17, 17, 16], &[17, 16, 3, 3], twice.with_padding([1, 0]));
+    }
+    let float = DType::F32;
+    two(float, &[4, 33, 17, 16], &[33, 32, 1, 1], twice);
+    two(float, &[4, 32, 16, 17], &[32, 32, 2, 2], twice);
+    two(
+        float,
+        &[2, 40, 17, 16],
+        &[40, 6, 5, 5],
+        twice.with_padding(2).with_output_padding([1, 0]).with_groups(2),
+    );
+    two(float, &[4, 15, 12, 13], &[15, 6, 7, 7], thrice.with_padding(3));
+    two(float, &[4, 28, 13, 12], &[28, 32, 2, 2], thrice.with_padding(1).with_output_padding([2, 1]));
+    let across = plain.with_stride([1, 2]).with_padding([0, 1]);
+    two(float, &[4, 14, 22, 22], &[14, 12, 3, 3], across);
+    two(float, &[4, 14, 20, 22], &[14, 12, 3, 3], across.with_dilation([2, 1]));
+    let plain = ConvTranspose3dOptions::default();
+    three(&[3, 16, 6, 6, 5], &[16, 8, 3, 3, 3], plain.with_stride(2).with_padding(1));
+    let mixed = plain.with_stride([1, 2, 3]).with_padding([0, 1, 0]).with_output_padding([0, 0, 2]);
+    three(&[2, 20, 5, 7, 9], &[20, 12, 2, 3, 1], mixed);
+}
+
+/// What a stride leaves over of the input gets zeros; what follows a gradient is done by its kernel, zeros or not.
+#[test]
+fn strided_input_gradients_that_fill_a_gpu_by_phases() {
+    let gpu = new_gpu(GpuConfig::default());
+    for (kernel, features, padding) in [(3, 16, 0), (1, 36, 0), (3, 20, 1)] {
+        let shapes: [&[usize]; 2] = [&[4, 32, 34, 35], &[features, 32, kernel, kernel]];
+        let options = Conv2dOptions::default().with_stride(2).with_padding(padding);
+        compare_phases(&gpu, DType::F32, &shapes, |x| {
+            let image = x[0].requires_grad();
+            let y = image.conv2d(&x[1], None, &options);
+            let slope = weights(&y, f64::cos).to_dtype(y.dtype());
+            y.backward_with(&slope).unwrap();
+            (image.grad().unwrap() + 1.0).sin()
+        });
     }
 }

@@ -6,6 +6,8 @@
 //! halves it computes once, and of one step of depth or a few, whose halves it computes once a round: nothing is divided
 //! for a single element. Neighbouring threads read neighbours in memory: 16 steps of depth of the left operand (and of
 //! the right one for the weight), 16 columns of the right one else.
+//!
+//! Which elements these are, `Elements` says: those of a whole product here, those of one phase in `phases`.
 
 use super::Direction;
 use super::wgsl::{Product, Shader};
@@ -25,11 +27,37 @@ const MAX_ROUNDS: usize = 32_768;
 /// Threads that read neighbours.
 const ABREAST: usize = 16;
 
+/// How a shader finds the elements of its product, in WGSL.
+pub(super) struct Elements {
+    /// `place`, `tap` and `window` of the right operand, `left_row` and `left_depth` of the left one, and of a column
+    /// `is_result`, and `target_of`, the offset of its first result.
+    pub functions: String,
+    /// Says from which step (`first`) to which (`end`) the depth of a workgroup goes.
+    pub range: String,
+    /// The end of the depth where it may be within a round.
+    pub end: Option<String>,
+    /// Where the results of a workgroup's part begin.
+    pub origin: String,
+    /// How far the rows of results lie apart.
+    pub row_pitch: usize,
+    /// Are results handed on four by four?
+    pub fours: bool,
+}
+
 /// How threads bring the tile of the right operand to workgroup memory.
 struct Right {
     /// Columns and steps of a thread.
     columns: Vec<String>,
     steps: Vec<String>,
+}
+
+/// Workgroups along columns, rows and a number of products; None if they are too many, or their rounds for a length of
+/// depth.
+pub(super) fn grid(product: Product, tile: &Tile, products: usize, length: usize) -> Option<[u32; 3]> {
+    let [rows, columns] = tile.size();
+    let grid = [product.columns.div_ceil(columns), product.rows.div_ceil(rows), products];
+    let fits = grid.iter().all(|&count| count <= 65_535) && length.div_ceil(DEPTH) <= MAX_ROUNDS;
+    fits.then(|| grid.map(|count| count as u32))
 }
 
 impl Shader<'_> {
@@ -38,57 +66,79 @@ impl Shader<'_> {
         let groups = self.sizes.groups;
         let sizes = Sizes { batches: groups, m: product.rows, n: product.columns, k: product.depth };
         let (tile, parts) = large(&sizes, MAX_PARTS)?;
-        let [rows, columns] = tile.size();
         let length = product.depth.div_ceil(parts).next_multiple_of(DEPTH);
         let parts = product.depth.div_ceil(length);
-        let grid = [product.columns.div_ceil(columns), product.rows.div_ceil(rows), groups * parts];
-        if grid.iter().any(|&count| count > 65_535) || length / DEPTH > MAX_ROUNDS {
-            return None;
-        }
-        let product = self.large_product(product, tile, parts, length, grid.map(|count| count as u32));
+        let grid = grid(product, tile, groups * parts, length)?;
+        let mut params = Params::distinct();
+        let elements = self.elements(product, length, &mut params);
+        let results = match parts {
+            1 => Results::new(self.call, &mut params, 2, elements.fours),
+            _ => Results::of_parts(self.call, 2, elements.fours),
+        };
+        let mut product = self.large_product(product.rows, tile, grid, &elements, results, params);
+        product.scratch = scratch(self.call, parts);
         Some(match parts {
             1 => vec![product],
             _ => vec![product, sum_of_parts(self.call, parts, "conv sum")],
         })
     }
 
-    fn large_product(
-        &self,
-        product: Product,
-        tile: &Tile,
-        parts: usize,
-        length: usize,
-        grid: [u32; 3],
-    ) -> Program {
-        let [rows, columns] = tile.size();
-        let threads = tile.threads[0] * tile.threads[1];
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
+    /// The elements of a whole product, in parts of a length.
+    fn elements(&self, product: Product, length: usize, params: &mut Params) -> Elements {
+        let places = self.places(params);
         let [part_length, numel] = [length, self.call.outputs[0].1.numel()].map(|size| params.size(size));
         let weight = self.direction == Direction::Weight;
-        let (all_columns, depth) = match weight {
+        let (columns, depth) = match weight {
             true => (format!("{}u", product.columns), places.clone()),
             false => (places.clone(), format!("{}u", product.depth)),
         };
-        let (_, row_pitch) = self.target();
-        let fours = if weight { product.columns } else { row_pitch }.is_multiple_of(4);
-        let handed_on = match parts {
-            1 => Results::new(self.call, &mut params, 2, fours),
-            _ => Results::of_parts(self.call, 2, fours),
-        };
+        let (target, row_pitch) = self.target();
+        Elements {
+            functions: format!(
+                "{windows}{lefts}fn is_result(column: u32) -> bool {{ return column < {columns}; }}
+fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
+",
+                windows = self.window_functions(&places),
+                lefts = self.left_functions(),
+            ),
+            range: format!(
+                "    let part = team.z / {groups}u;
+    let first = part * {part_length};
+    let end = min(first + {part_length}, {depth});
+",
+                groups = self.sizes.groups
+            ),
+            end: (!product.depth.is_multiple_of(DEPTH)).then_some(depth),
+            origin: format!("part * {numel} + "),
+            row_pitch,
+            fours: if weight { product.columns } else { row_pitch }.is_multiple_of(4),
+        }
+    }
+
+    /// The shader of a product with a number of rows.
+    pub(super) fn large_product(
+        &self,
+        all_rows: usize,
+        tile: &Tile,
+        grid: [u32; 3],
+        elements: &Elements,
+        handed_on: Results,
+        params: Params,
+    ) -> Program {
+        let [rows, columns] = tile.size();
+        let threads = tile.threads[0] * tile.threads[1];
+        let weight = self.direction == Direction::Weight;
         let right = Right::new(weight, threads, columns);
-        let guarded = !product.depth.is_multiple_of(DEPTH);
-        let load = |k0: &str| match guarded {
-            false => self.load(&right, rows, threads, k0, None),
-            true => format!(
-                "        if ({k0} + {DEPTH}u <= {depth}) {{\n{}        }} else {{\n{}        }}\n",
+        let load = |k0: &str| match &elements.end {
+            None => self.load(&right, rows, threads, k0, None),
+            Some(end) => format!(
+                "        if ({k0} + {DEPTH}u <= {end}) {{\n{}        }} else {{\n{}        }}\n",
                 self.load(&right, rows, threads, k0, None),
-                self.load(&right, rows, threads, k0, Some(&depth))
+                self.load(&right, rows, threads, k0, Some(end))
             ),
         };
         let source = format!(
-            "{declarations}{windows}{lefts}fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
-var<workgroup> lines_a: array<f32, {memory_a}>;
+            "{declarations}{functions}var<workgroup> lines_a: array<f32, {memory_a}>;
 var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
 
 @compute @workgroup_size({threads})
@@ -96,10 +146,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
 {position}    let row0 = team.y * {rows}u;
     let column0 = team.x * {columns}u;
     let group = team.z % {groups}u;
-    let part = team.z / {groups}u;
-    let first = part * {part_length};
-    let end = min(first + {part_length}, {depth});
-    let fast = thread % {ABREAST}u;
+{range}    let fast = thread % {ABREAST}u;
     let slow = thread / {ABREAST}u;
 {places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
 {store}        workgroupBarrier();
@@ -110,25 +157,23 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
 {write}}}
 ",
             declarations = self.declarations(&handed_on, &params),
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
-            target = self.target().0,
+            functions = elements.functions,
             memory_a = rows * DEPTH,
             memory_b = columns * DEPTH / 4,
             position = position(tile),
             groups = self.sizes.groups,
-            places_a = places_of_left(rows, threads, product.rows),
+            range = elements.range,
+            places_a = places_of_left(rows, threads, all_rows),
             places_b = right.places(weight),
-            zero = results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
+            zero =
+                results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
             load_first = load("first"),
             store = store(&right, rows, columns, threads),
             load_next = load(&format!("(k0 + {DEPTH}u)")),
             steps = (0..DEPTH).map(|line| step(tile, line, line % 8)).collect::<String>(),
-            write = write(tile, &product, &all_columns, &format!("part * {numel} + "), row_pitch, fours),
+            write = write(tile, all_rows, elements),
         );
-        let mut program = self.program(source, handed_on, params, grid);
-        program.scratch = scratch(self.call, parts);
-        program
+        self.program(source, handed_on, params, grid)
     }
 
     /// Reads a round's numbers from memory; beyond an end of the depth, where one is given, the left ones are zero. (The
@@ -227,32 +272,26 @@ fn store(right: &Right, rows: usize, columns: usize, threads: usize) -> String {
 }
 
 /// Hands on a thread's results, as far as they are results.
-fn write(
-    tile: &Tile,
-    product: &Product,
-    columns: &str,
-    origin: &str,
-    row_pitch: usize,
-    fours: bool,
-) -> String {
+fn write(tile: &Tile, all_rows: usize, elements: &Elements) -> String {
+    let Elements { origin, row_pitch, fours, .. } = elements;
     let [rows, _] = tile.size();
     let mut text = String::new();
     for v in 0..tile.per_thread[1] / 4 {
         let column = format!("column0 + column_thread * 4u + {}u", v * tile.threads[1] * 4);
-        for j in 0..if fours { 1 } else { 4 } {
+        for j in 0..if *fours { 1 } else { 4 } {
             _ = write!(
                 text,
                 "    let column{v}_{j} = {column} + {j}u;
-    if (column{v}_{j} < {columns}) {{
+    if (is_result(column{v}_{j})) {{
         let begin = {origin}target_of(column{v}_{j}, group);\n"
             );
             for r in 0..tile.per_thread[0] {
                 let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
-                let value = if fours { format!("c{r}_{v}") } else { format!("c{r}_{v}[{j}]") };
+                let value = if *fours { format!("c{r}_{v}") } else { format!("c{r}_{v}[{j}]") };
                 let put = format!("put(begin + {row} * {row_pitch}u, {value});");
-                _ = match product.rows.is_multiple_of(rows) {
+                _ = match all_rows.is_multiple_of(rows) {
                     true => writeln!(text, "        {put}"),
-                    false => writeln!(text, "        if ({row} < {}u) {{ {put} }}", product.rows),
+                    false => writeln!(text, "        if ({row} < {all_rows}u) {{ {put} }}"),
                 };
             }
             text += "    }\n";

@@ -9,12 +9,13 @@
 //! padding after the last element, and what a stride leaves over, follow from them.
 //!
 //! - `cpu`: columns of windows and matrix products; plain loops where a group has one channel;
-//! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `narrow` where a group
-//!   has a channel or a few.
+//! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `phases` where they do
+//!   and a stride leaves gaps, `narrow` where a group has a channel or a few.
 
 mod cpu;
 mod large;
 mod narrow;
+mod phases;
 #[cfg(test)]
 mod tests;
 mod wgsl;

@@ -1,4 +1,4 @@
-//! The shaders of convolutions, checked by naga, and how products are cut.
+//! The shaders of convolutions, checked by naga, and how products are cut and chosen.
 
 use super::{Conv, Direction, spatial};
 use crate::dtype::DType;
@@ -43,6 +43,8 @@ fn shaders_are_valid() {
         check(dtype, &[64, 32, 42, 42], &[72, 16, 3, 3], &[64, 72, 21, 21], 2, 2);
         check(dtype, &[64, 40, 21, 21], &[40, 1, 3, 3], &[64, 40, 21, 21], 1, 40);
         check(dtype, &[2, 6, 5, 5, 5], &[12, 3, 3, 3, 3], &[2, 12, 5, 5, 5], 1, 2);
+        check(dtype, &[64, 20, 301], &[24, 20, 5], &[64, 24, 150], 2, 1);
+        check(dtype, &[8, 16, 13, 14, 15], &[24, 8, 3, 3, 3], &[8, 24, 5, 5, 5], 3, 2);
     }
 }
 
@@ -60,4 +62,22 @@ fn large_products_take_large_tiles_and_few_results_are_cut_in_parts() {
         forward[0].source.clone()
     });
     assert_eq!(batches[0], batches[1], "the number of images is no part of the shader");
+}
+
+#[test]
+fn strided_input_gradients_that_fill_the_gpu_go_by_phases() {
+    let has_phases = |program: &Program| program.source.contains("phase_of");
+    let strided = [64, 96].map(|images| {
+        let shapes: [&[usize]; 3] = [&[images, 64, 55, 56], &[80, 32, 3, 3], &[images, 80, 28, 28]];
+        let [forward, input, weight] = check(DType::F32, shapes[0], shapes[1], shapes[2], 2, 2);
+        assert!(!has_phases(&forward[0]) && !has_phases(&weight[0]));
+        assert!(has_phases(&input[0]) && input.len() == 1);
+        assert_eq!(input[0].groups[2], 8, "four phases of two groups");
+        input[0].source.clone()
+    });
+    assert_eq!(strided[0], strided[1], "the number of images is no part of the shader");
+    let [_, input, _] = check(DType::F32, &[64, 64, 56, 56], &[80, 64, 3, 3], &[64, 80, 56, 56], 1, 1);
+    assert!(!has_phases(&input[0]), "without a stride there is one phase");
+    let [_, input, _] = check(DType::F32, &[2, 64, 8, 8], &[80, 64, 3, 3], &[2, 80, 4, 4], 2, 1);
+    assert!(!has_phases(&input[0]), "few results");
 }

@@ -13,7 +13,7 @@
 //!
 //! A product with few results is cut along its depth; the parts are added by a second shader, in order. Where a tile
 //! would be mostly empty (a channel or a few per group), threads loop over the definition instead (`narrow`). Products
-//! that fill the GPU are made by `large`.
+//! that fill the GPU are made by `large`, with a stride in `phases`.
 
 use super::{Direction, Sizes};
 use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
@@ -34,7 +34,8 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
     let shader = Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype };
     let product = shader.product();
     let narrow = (product.rows <= FEW_ROWS).then(|| shader.narrow(product)).flatten();
-    narrow.or_else(|| shader.large(product)).unwrap_or_else(|| shader.tiled(product))
+    let large = || shader.by_phases().or_else(|| shader.large(product));
+    narrow.or_else(large).unwrap_or_else(|| shader.tiled(product))
 }
 
 pub(super) struct Shader<'a> {
@@ -98,14 +99,14 @@ impl Shader<'_> {
     }
 
     /// The dimensions that are more than formal.
-    fn dims(&self) -> Vec<usize> {
+    pub fn dims(&self) -> Vec<usize> {
         let Sizes { input, kernel, output, padding, .. } = self.sizes;
         let formal = |d: usize| input[d] == 1 && kernel[d] == 1 && output[d] == 1 && padding[d] == 0;
         (0..3).filter(|&d| d == 2 || !formal(d)).collect()
     }
 
     /// WGSL that takes `rest` apart into coordinates `at0`, `at1`, …, the last of `sizes` changing fastest.
-    fn unravel(&self, sizes: &[usize; 3]) -> String {
+    pub fn unravel(&self, sizes: &[usize; 3]) -> String {
         let dims = self.dims();
         let mut code = String::new();
         for (position, &d) in dims.iter().enumerate().rev() {
@@ -118,7 +119,7 @@ impl Shader<'_> {
     }
 
     /// The place of an element in a channel of these sizes, from the coordinates `p.d`.
-    fn offset(&self, sizes: &[usize; 3], coordinate: impl Fn(usize) -> String) -> String {
+    pub fn offset(&self, sizes: &[usize; 3], coordinate: impl Fn(usize) -> String) -> String {
         let mut dims = self.dims().into_iter();
         let first = dims.next().map_or(String::from("0u"), &coordinate);
         dims.fold(first, |outer, d| format!("({outer} * {}u + {})", sizes[d], coordinate(d)))
@@ -130,69 +131,92 @@ impl Shader<'_> {
     /// coordinates; those past the end have coordinates that never meet. `window(place, tap)` is the element, or zero.
     pub fn window_functions(&self, places: &str) -> String {
         let sizes = self.sizes;
-        let dims = self.dims();
         let forward = self.direction != Direction::Input;
-        // The tensor that is read, and the one whose positions count.
-        let (channels, read, positions) = match forward {
-            true => (sizes.inputs, &sizes.input, &sizes.output),
-            false => (sizes.outputs, &sizes.output, &sizes.input),
-        };
+        let (channels, read) = self.read();
+        let positions = if forward { &sizes.output } else { &sizes.input };
         let plane: usize = read.iter().product();
-        let fields: String = dims.iter().map(|d| format!(", at{d}: u32")).collect();
-        let each = |text: &dyn Fn(usize) -> String| dims.iter().map(|&d| text(d)).collect::<String>();
-        let nowhere = |far: &str| each(&|_| format!(", {far}u"));
-        let place = each(&|d| match (forward, sizes.stride[d], sizes.padding[d]) {
+        let place = self.each_dim(|d| match (forward, sizes.stride[d], sizes.padding[d]) {
             (true, stride, padding) => format!(", at{d} * {stride}u - {padding}u"),
             (false, _, padding) => format!(", at{d} + {padding}u"),
         });
-        let tap = each(&|d| format!(", at{d} * {}u", sizes.dilation[d]));
-        let meet = each(&|d| match (forward, sizes.stride[d]) {
-            (true, _) => format!("    let at{d} = p.at{d} + t.at{d};\n"),
-            (false, 1) => format!("    let at{d} = p.at{d} - t.at{d};\n"),
-            (false, stride) => {
-                format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride}u;\n")
-            }
-        });
-        let inside: Vec<String> = dims
-            .iter()
-            .map(|&d| match (forward, sizes.stride[d]) {
-                (true, _) | (false, 1) => format!("at{d} < {}u", read[d]),
-                (false, stride) => format!("at{d} < {}u && all{d} == at{d} * {stride}u", read[d]),
-            })
-            .collect();
+        let tap = self.each_dim(|d| format!(", at{d} * {}u", sizes.dilation[d]));
         format!(
-            "struct Half {{ base: u32{fields} }}
-fn place(i: u32, group: u32) -> Half {{
-    if (i >= {places}) {{ return Half(0u{no_place}); }}
+            "{window}fn place(i: u32, group: u32) -> Half {{
+    if (i >= {places}) {{ return {no_place}; }}
     let image = i / {positions}u;
     var rest = i % {positions}u;
 {place_coordinates}    return Half((image * {all}u + group * {channels}u) * {plane}u{place});
 }}
 fn tap(i: u32) -> Half {{
-    if (i >= {taps}u) {{ return Half(0u{no_tap}); }}
+    if (i >= {taps}u) {{ return {no_tap}; }}
     let channel = i / {kernel}u;
     var rest = i % {kernel}u;
 {tap_coordinates}    return Half(channel * {plane}u{tap});
 }}
-fn window(p: Half, t: Half) -> f32 {{
-{meet}    if ({inside}) {{ return {value}; }}
-    return 0.0;
-}}
 ",
-            no_place = nowhere("0x40000000"),
-            no_tap = nowhere("0x60000000"),
+            window = self.window_function(&sizes.stride),
+            no_place = self.no_place(),
+            no_tap = self.no_tap(),
             positions = positions.iter().product::<usize>(),
             place_coordinates = self.unravel(positions),
             all = sizes.groups * channels,
             taps = channels * sizes.taps(),
             kernel = sizes.taps(),
             tap_coordinates = self.unravel(&sizes.kernel),
-            inside = inside.join(" && "),
+        )
+    }
+
+    /// WGSL of a half of an index, and of `window`, which reads at two that meet with these strides.
+    pub fn window_function(&self, stride: &[usize; 3]) -> String {
+        let forward = self.direction != Direction::Input;
+        let (_, read) = self.read();
+        let meet = self.each_dim(|d| match (forward, stride[d]) {
+            (true, _) => format!("    let at{d} = p.at{d} + t.at{d};\n"),
+            (false, 1) => format!("    let at{d} = p.at{d} - t.at{d};\n"),
+            (false, stride) => {
+                format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride}u;\n")
+            }
+        });
+        let inside = self.dims().into_iter().map(|d| match (forward, stride[d]) {
+            (true, _) | (false, 1) => format!("at{d} < {}u", read[d]),
+            (false, stride) => format!("at{d} < {}u && all{d} == at{d} * {stride}u", read[d]),
+        });
+        format!(
+            "struct Half {{ base: u32{fields} }}
+fn window(p: Half, t: Half) -> f32 {{
+{meet}    if ({inside}) {{ return {value}; }}
+    return 0.0;
+}}
+",
+            fields = self.each_dim(|d| format!(", at{d}: u32")),
+            inside = inside.collect::<Vec<_>>().join(" && "),
             value = widen(
                 self.dtype,
                 &format!("a[p.base + t.base + {}]", self.offset(read, |d| format!("at{d}")))
             ),
         )
+    }
+
+    /// The channels per group and the sizes of the tensor that windows are read from.
+    pub fn read(&self) -> (usize, &[usize; 3]) {
+        match self.direction {
+            Direction::Forward | Direction::Weight => (self.sizes.inputs, &self.sizes.input),
+            Direction::Input => (self.sizes.outputs, &self.sizes.output),
+        }
+    }
+
+    /// WGSL of a place and of a tap past the end: they meet nothing.
+    pub fn no_place(&self) -> String {
+        format!("Half(0u{})", self.each_dim(|_| ", 0x40000000u".into()))
+    }
+
+    pub fn no_tap(&self) -> String {
+        format!("Half(0u{})", self.each_dim(|_| ", 0x60000000u".into()))
+    }
+
+    /// The text of every dimension, one after another.
+    pub fn each_dim(&self, text: impl Fn(usize) -> String) -> String {
+        self.dims().into_iter().map(text).collect()
     }
 
     /// Declares the operands, the results and the parameters.

@@ -1,0 +1,212 @@
+//! Input gradients with a stride, and transposed convolutions, by phases: without the zeros that a stride puts between
+//! the elements of y.
+//!
+//! Along a dimension of I elements with stride s, padding p and K taps, the tap k takes the element i of x to the
+//! element (i + p − k) / s of y, if that is whole. Which taps count follows from the phase r = (i + p) mod s:
+//!
+//! - the taps of a phase are k = r + s·k′ for k′ < t(r), with t(r) = ⌈(K − r) / s⌉, which is ⌊K / s⌋, and one more where
+//!   r < K mod s;
+//! - its elements are i = s·(q + lead(r)) + r − p for q = 0, 1, …, with lead(r) = ⌈(p − r) / s⌉;
+//! - its tap k′ takes its element q to the element q + lead(r) − k′ of y.
+//!
+//! So a phase, one r for each dimension, is a product of its own without a stride: C rows, images × Π ⌈I / s⌉ columns,
+//! and a depth of O × Π t(r). Columns where i ≥ I in some dimension meet nothing and are never written. A phase without
+//! taps (r ≥ K) has depth 0, and its results are zeros.
+//!
+//! One dispatch makes the phases of all groups by the design of `large`, those with the most taps (every r = 0) first.
+
+use super::Direction;
+use super::large::{Elements, grid};
+use super::wgsl::{Product, Shader};
+use crate::backend::wgsl::Params;
+use crate::op::matmul::Sizes;
+use crate::op::matmul::tiling::{DEPTH, large};
+use crate::op::results::Results;
+use crate::op::structured::Program;
+
+impl Shader<'_> {
+    /// The shader of an input gradient that has phases and fills the GPU; None if it does not.
+    pub(super) fn by_phases(&self) -> Option<Vec<Program>> {
+        let sizes = self.sizes;
+        let strided: Vec<usize> = self.dims().into_iter().filter(|&d| sizes.stride[d] > 1).collect();
+        let has_phases = self.direction == Direction::Input && !strided.is_empty();
+        if !has_phases || strided.iter().any(|&d| sizes.dilation[d] > 1) {
+            return None;
+        }
+        let product = self.largest_phase();
+        let phases: usize = strided.iter().map(|&d| sizes.stride[d]).product();
+        let products = sizes.groups * phases;
+        let Product { rows, columns, depth } = product;
+        let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1)?;
+        let grid = grid(product, tile, products, depth)?;
+        let mut params = Params::distinct();
+        let elements = self.elements_of_phases(&params.size(columns));
+        let results = Results::new(self.call, &mut params, 2, elements.fours);
+        Some(vec![self.large_product(rows, tile, grid, &elements, results, params)])
+    }
+
+    /// The product of the phase with the most taps.
+    fn largest_phase(&self) -> Product {
+        let sizes = self.sizes;
+        let taps: usize = (0..3).map(|d| sizes.kernel[d].div_ceil(sizes.stride[d])).product();
+        let positions: usize = self.positions_of_phase().iter().product();
+        Product { rows: sizes.inputs, columns: sizes.images * positions, depth: sizes.outputs * taps }
+    }
+
+    /// Elements of x in a phase, along every dimension.
+    fn positions_of_phase(&self) -> [usize; 3] {
+        std::array::from_fn(|d| self.sizes.input[d].div_ceil(self.sizes.stride[d]))
+    }
+
+    /// Where the elements of every phase lie; `columns` counts those of one.
+    fn elements_of_phases(&self, columns: &str) -> Elements {
+        let sizes = self.sizes;
+        let rounds_are_whole = sizes.outputs.is_multiple_of(DEPTH);
+        let some_are_empty = self.dims().into_iter().any(|d| sizes.kernel[d] < sizes.stride[d]);
+        let functions = [
+            self.window_function(&[1; 3]),
+            self.phase_functions(),
+            self.step_functions(),
+            self.column_functions(columns),
+        ];
+        Elements {
+            functions: functions.concat(),
+            range: format!(
+                "    let this_phase = phase_of(team.z / {groups}u);
+    phase = this_phase;
+    let first = 0u;
+    let end = this_phase.depth;
+",
+                groups = sizes.groups
+            ),
+            end: (!rounds_are_whole || some_are_empty).then(|| "end".into()),
+            origin: String::new(),
+            row_pitch: sizes.input_plane(),
+            fours: false,
+        }
+    }
+
+    /// WGSL of the phase of a workgroup: r, t(r), lead(r) and the first element of x along every dimension.
+    fn phase_functions(&self) -> String {
+        let sizes = self.sizes;
+        let numbers = self.each_dim(|d| {
+            let (stride, padding) = (sizes.stride[d], sizes.padding[d]);
+            let (taps, more) = (sizes.kernel[d] / stride, sizes.kernel[d] % stride);
+            format!(
+                "    let taps{d} = {taps}u + select(0u, 1u, at{d} < {more}u);
+    let lead{d} = ({last}u - at{d}) / {stride}u;
+    let start{d} = lead{d} * {stride}u + at{d} - {padding}u;
+",
+                last = padding + stride - 1
+            )
+        });
+        format!(
+            "struct Phase {{ depth: u32{fields} }}
+var<private> phase: Phase;
+fn phase_of(number: u32) -> Phase {{
+    var rest = number;
+{coordinates}{numbers}    return Phase({outputs}u{taps}{values});
+}}
+",
+            fields = self.each_dim(|d| format!(", r{d}: u32, taps{d}: u32, lead{d}: u32, start{d}: u32")),
+            coordinates = self.unravel(&sizes.stride),
+            outputs = sizes.outputs,
+            taps = self.each_dim(|d| format!(" * taps{d}")),
+            values = self.each_dim(|d| format!(", at{d}, taps{d}, lead{d}, start{d}")),
+        )
+    }
+
+    /// WGSL of a step of the depth, a channel of y and a tap k′ of the phase, for both operands.
+    ///
+    /// A phase has one of two numbers of taps along a dimension. Both are known, so that nothing is divided by a number
+    /// that is not.
+    fn step_functions(&self) -> String {
+        let sizes = self.sizes;
+        let mut coordinates = String::new();
+        for d in self.dims().into_iter().rev() {
+            let (taps, more) = (sizes.kernel[d] / sizes.stride[d], sizes.kernel[d] % sizes.stride[d]);
+            let outer = match (taps, more) {
+                (taps, 0) => format!("rest / {taps}u"),
+                (0, _) => "rest".into(),
+                (taps, more) => {
+                    format!("select(rest / {taps}u, rest / {}u, phase.r{d} < {more}u)", taps + 1)
+                }
+            };
+            coordinates += &format!(
+                "    let outer{d} = {outer};
+    let at{d} = rest - outer{d} * phase.taps{d};
+    rest = outer{d};
+"
+            );
+        }
+        let kernel_tap = |d: usize| format!("(phase.r{d} + step.at{d} * {}u)", sizes.stride[d]);
+        let weights = sizes.inputs * sizes.taps();
+        format!(
+            "fn step_of(i: u32) -> Half {{
+    var rest = i;
+{coordinates}    return Half(rest{at});
+}}
+fn tap(i: u32) -> Half {{
+    if (i >= phase.depth) {{ return {no_tap}; }}
+    let step = step_of(i);
+    return Half(step.base * {plane}u{tap});
+}}
+fn left_row(row: u32, group: u32) -> u32 {{ return group * {group_weights}u + row * {taps}u; }}
+fn left_depth(i: u32) -> u32 {{
+    let step = step_of(i);
+    return step.base * {weights}u + {kernel_tap};
+}}
+",
+            at = self.each_dim(|d| format!(", at{d}")),
+            no_tap = self.no_tap(),
+            plane = sizes.output_plane(),
+            tap = self.each_dim(|d| format!(", step.at{d} * {}u", sizes.dilation[d])),
+            group_weights = sizes.outputs * weights,
+            taps = sizes.taps(),
+            kernel_tap = self.offset(&sizes.kernel, kernel_tap),
+        )
+    }
+
+    /// WGSL of a column, an image and an element q of the phase: where it reads y, and where it is written in x.
+    fn column_functions(&self, columns: &str) -> String {
+        let sizes = self.sizes;
+        let positions = self.positions_of_phase();
+        let element = |d: usize| format!("(column.at{d} * {}u + phase.start{d})", sizes.stride[d]);
+        let inside = self.each_dim(|d| match sizes.input[d].is_multiple_of(sizes.stride[d]) {
+            true => String::new(),
+            false => format!(" && {} < {}u", element(d), sizes.input[d]),
+        });
+        format!(
+            "fn column_of(i: u32) -> Half {{
+    var rest = i % {count}u;
+{coordinates}    return Half(i / {count}u{at});
+}}
+fn is_result(i: u32) -> bool {{
+    let column = column_of(i);
+    return i < {columns}{inside};
+}}
+fn place(i: u32, group: u32) -> Half {{
+    if (!is_result(i)) {{ return {no_place}; }}
+    let column = column_of(i);
+    return Half((column.base * {all_outputs}u + group * {outputs}u) * {output_plane}u{place});
+}}
+fn target_of(i: u32, group: u32) -> u32 {{
+    let column = column_of(i);
+    return (column.base * {all_inputs}u + group * {inputs}u) * {input_plane}u + {target};
+}}
+",
+            count = positions.iter().product::<usize>(),
+            coordinates = self.unravel(&positions),
+            at = self.each_dim(|d| format!(", at{d}")),
+            no_place = self.no_place(),
+            all_outputs = sizes.groups * sizes.outputs,
+            outputs = sizes.outputs,
+            output_plane = sizes.output_plane(),
+            place = self.each_dim(|d| format!(", column.at{d} + phase.lead{d}")),
+            all_inputs = sizes.groups * sizes.inputs,
+            inputs = sizes.inputs,
+            input_plane = sizes.input_plane(),
+            target = self.offset(&sizes.input, element),
+        )
+    }
+}
