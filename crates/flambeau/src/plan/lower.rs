@@ -11,16 +11,28 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// The value in memory through which `value` is read, given how the reader wants it to lie.
+/// The value in memory through which `value` is read, given how the reader wants it to lie: what it is a view of if it
+/// can be read through that, else the first view on the way to it that will do. Readers of different views of one value
+/// (a matrix and its transpose) so share memory.
 pub(crate) fn held_by(graph: &Graph, value: Ref, layout: Layout) -> Ref {
     let base = graph.base(value);
-    let is_source = graph.node(base).op.as_ref().is_some_and(Op::is_source);
-    let access = access_of(graph, value, base);
-    let readable = match layout {
-        Layout::Contiguous => access.is_contiguous(),
-        Layout::Strided => access.is_strided(),
+    let mut chain = vec![value];
+    while let Some(&last) = chain.last()
+        && last != base
+    {
+        chain.push(graph.node(last).inputs[0]);
+    }
+    let numel = graph.meta(value).numel();
+    let holds = |&held: &Ref| {
+        let access = access_of(graph, value, held);
+        let readable = match layout {
+            Layout::Contiguous => access.is_contiguous(),
+            Layout::Strided => access.is_strided(),
+        };
+        let is_source = graph.node(held).op.as_ref().is_some_and(Op::is_source);
+        readable && !is_source && (held == base || graph.meta(held).numel() <= numel)
     };
-    if readable && !is_source { base } else { value }
+    chain.into_iter().rev().find(holds).unwrap_or(value)
 }
 
 /// How `value` is found in the memory of `held`, which is itself or a value it is a view of.

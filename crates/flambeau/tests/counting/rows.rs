@@ -131,6 +131,18 @@ fn cheap_values_are_computed_again() {
     assert_kernels(2, &[&rows, &columns]);
 }
 
+/// Products that read a value through different views, of which one cannot be read where it lies, share the copy.
+#[test]
+fn a_matrix_and_its_transpose_share_memory() {
+    let _alone = alone();
+    let device = Device::cpu();
+    let x = random(&[2, 3, 4, 5], &device);
+    let matrix = (x.exp() + 1.0).permute(&[0, 2, 1, 3]).reshape([8, 15]);
+    let (right, left) = (random(&[15, 6], &device), random(&[8, 6], &device));
+    let (product, gradient) = (matrix.matmul(&right), matrix.transpose(0, 1).matmul(&left));
+    assert_kernels(3, &[&product, &gradient]);
+}
+
 /// Reductions down columns and over all but the channels, large ones with their sizes in the shader, in few long columns
 /// and in many short ones: one kernel, with the CPU's values.
 #[test]

@@ -15,8 +15,8 @@ fn operands(device: &Device, [b, t, h, d]: [usize; 4]) -> (Tensor, Vec<Tensor>) 
     (joined, (0..3).map(|k| cut.select(0, k)).collect())
 }
 
-fn options(device: &Device, causal: bool, composite: bool, t: usize) -> AttentionOptions {
-    let all = || Tensor::ones([t, t], device);
+fn options(device: &Device, causal: bool, composite: bool, lengths: [usize; 2]) -> AttentionOptions {
+    let all = || Tensor::ones(lengths, device);
     let mask = composite.then(|| if causal { all().tril(0) } else { all() }.to_dtype(DType::Bool));
     AttentionOptions { causal: causal && !composite, mask, ..Default::default() }
 }
@@ -25,17 +25,53 @@ fn options(device: &Device, causal: bool, composite: bool, t: usize) -> Attentio
 fn as_defined() {
     for device in devices() {
         for causal in [false, true] {
-            let of = |composite: bool| {
-                let (joined, x) = operands(&device, [2, 37, 3, 16]);
-                let y =
-                    x[0].scaled_dot_product_attention(&x[1], &x[2], &options(&device, causal, composite, 37));
-                let weights = Tensor::randn(y.shape(), &Generator::new(4), &device);
-                (&y * weights).sum(..).backward().unwrap();
-                (values(&y), values(&joined.grad().unwrap()))
-            };
-            let (fused, composite) = (of(false), of(true));
-            assert_close(&fused.0, &composite.0, 1e-5, 1e-5);
-            assert_close(&fused.1, &composite.1, 2e-5, 1e-4);
+            for (t, d) in [(37, 16), (70, 64)] {
+                let of = |composite: bool| {
+                    let (joined, x) = operands(&device, [2, t, 3, d]);
+                    let options = options(&device, causal, composite, [t, t]);
+                    let y = x[0].scaled_dot_product_attention(&x[1], &x[2], &options);
+                    let weights = Tensor::randn(y.shape(), &Generator::new(4), &device);
+                    (&y * weights).sum(..).backward().unwrap();
+                    (values(&y), values(&joined.grad().unwrap()))
+                };
+                let (fused, composite) = (of(false), of(true));
+                assert_close(&fused.0, &composite.0, 1e-5, 1e-5);
+                assert_close(&fused.1, &composite.1, 2e-5, 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_other_lengths_and_widths() {
+    // Queries, keys, their width, and that of values: part of a block, several blocks, part of a vector, several.
+    for [l, s, e, v] in
+        [[33, 100, 5, 7], [100, 33, 33, 48], [40, 65, 128, 100], [1, 40, 8, 3], [64, 1, 4, 128]]
+    {
+        for device in devices() {
+            for causal in [false, true] {
+                let random = |shape: [usize; 4], seed: u64| {
+                    let x = Tensor::randn(shape, &Generator::new(seed), &device);
+                    x.eval().unwrap();
+                    x.requires_grad()
+                };
+                let of = |composite: bool| {
+                    let (q, k, x) =
+                        (random([2, 2, l, e], 1), random([2, 2, s, e], 2), random([2, 2, s, v], 3));
+                    let options = options(&device, causal, composite, [l, s]);
+                    let y = q.scaled_dot_product_attention(&k, &x, &options);
+                    let weights = Tensor::randn(y.shape(), &Generator::new(4), &device);
+                    (&y * weights).sum(..).backward().unwrap();
+                    [q, k, x]
+                        .map(|x| values(&x.grad().unwrap()))
+                        .into_iter()
+                        .chain([values(&y)])
+                        .collect::<Vec<_>>()
+                };
+                for (fused, composite) in of(false).iter().zip(&of(true)) {
+                    assert_close(fused, composite, 2e-5, 1e-4);
+                }
+            }
         }
     }
 }
@@ -45,7 +81,7 @@ fn second_derivatives() {
     let device = Device::cpu();
     let of = |composite: bool| {
         let (joined, x) = operands(&device, [1, 5, 2, 4]);
-        let y = x[0].scaled_dot_product_attention(&x[1], &x[2], &options(&device, true, composite, 5));
+        let y = x[0].scaled_dot_product_attention(&x[1], &x[2], &options(&device, true, composite, [5, 5]));
         let again = BackwardOptions { create_graph: true, ..Default::default() };
         let first =
             grad(&[y.square().sum(..)], std::slice::from_ref(&joined), again).unwrap().remove(0).unwrap();

@@ -3,11 +3,12 @@
 //! logarithm of each query's sum; backward computes the weights again from it.
 //!
 //! - `cpu`: matrix products of blocks of queries, heads on different cores;
-//! - `wgsl`: a few threads per query (going back, also per key), the others' rows in workgroup memory.
+//! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`).
 //!
 //! Derivatives of derivatives come from the composite definition in this file.
 
 mod cpu;
+mod stages;
 mod wgsl;
 
 use super::elementwise::Block;

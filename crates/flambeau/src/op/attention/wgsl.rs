@@ -1,20 +1,18 @@
-//! Attention on the GPU. Each row (a query, or going back to keys and values a key) is the work of a few threads, which
-//! share its width; the rows it meets go through workgroup memory in blocks. Widths are written into the shader, lengths
-//! and strides are not.
+//! Attention on the GPU. A workgroup has a block of rows (queries, or going back to keys and values keys) and walks over
+//! the blocks of rows that they meet. For each it makes the block's scores as a matrix product, turns them into weights,
+//! and adds the weighted rows as another product (`stages`). Widths are written into the shader, lengths and strides are
+//! not.
 
+use super::stages::{
+    COMPONENTS, LINE, ROWS, Stage, Strided, THREADS, TILE, each_row, hand_over, products, vectors_of_thread,
+    weighted_sums,
+};
 use super::{Attention, Sizes};
 use crate::backend::wgsl::{Params, groups_for};
 use crate::dtype::Lane;
 use crate::op::structured::{Bound, Param, Program, Structured};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
-
-/// Threads of a workgroup.
-const THREADS: usize = 128;
-/// Vectors of a row that one thread has: 8 of four numbers, for up to four rows of registers.
-const CHUNKS: usize = 8;
-/// Rows in workgroup memory at once.
-const BLOCK: usize = 8;
 
 /// What a shader computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,115 +25,227 @@ pub(super) enum Kind {
     Keys,
 }
 
-/// An operand with its strides over batch, head, row and width as WGSL.
-struct Strided {
-    name: &'static str,
-    offset: String,
-    strides: [String; 4],
-    width: usize,
+/// Declares the sums of a thread.
+fn zeros(sum: &str, width: usize) -> String {
+    let vectors = vectors_of_thread(width);
+    let zero = |i: usize| (0..vectors).map(move |n| format!("    var {sum}{i}_{n} = vec4<f32>();\n"));
+    (0..4).flat_map(zero).collect()
 }
 
-impl Strided {
-    /// `order` says which axes of the operand are batch, head, row and width.
-    fn new(
-        name: &'static str,
-        call: &StructuredCall,
-        input: usize,
-        order: [usize; 4],
-        params: &mut Params,
-    ) -> Strided {
-        let operand = &call.inputs[input];
-        let level = &operand.access.levels[0];
-        let offset = params.push(Param::Linear(level.offset.clone()));
-        let strides = order.map(|axis| params.stride(level.axes[axis].stride));
-        Strided { name, offset, strides, width: operand.meta.shape[3] }
-    }
+/// Are the rows of a result of this width whole vectors?
+fn in_vectors(width: usize) -> bool {
+    width.is_multiple_of(4)
+}
 
-    /// A function that reads four numbers of a row, zeros beyond its width.
-    fn reader(&self) -> String {
-        let Strided { name, offset, strides: [batch, head, row, column], width } = self;
-        let mut body = String::new();
-        for (k, component) in ["x", "y", "z", "w"].into_iter().enumerate() {
-            _ = writeln!(
-                body,
-                "    if (at + {k}u < {width}u) {{ four.{component} = {name}[base + (at + {k}u) * {column}]; }}"
-            );
+/// Writes a thread's sums to a result (B, rows, H, width), each row times `factor` of its number.
+fn write(result: &str, sum: &str, width: usize, factor: impl Fn(usize) -> String) -> String {
+    let mut code = String::new();
+    for i in 0..4 {
+        _ = writeln!(code, "    if (row + {i}u < own) {{\n        let base = {} * {width}u;", place(i));
+        for n in 0..vectors_of_thread(width) {
+            let vector = format!("(across + {}u)", n * LINE);
+            let mut put = |at: String, text: String| {
+                _ = match width.is_multiple_of(4 * LINE) {
+                    true => writeln!(code, "        {text}"),
+                    false => writeln!(code, "        if ({at} < {width}u) {{ {text} }}"),
+                };
+            };
+            if in_vectors(width) {
+                put(
+                    format!("{vector} * 4u"),
+                    format!("{result}[base / 4u + {vector}] = {sum}{i}_{n}{};", factor(i)),
+                );
+                continue;
+            }
+            for (k, component) in COMPONENTS.into_iter().enumerate() {
+                let at = format!("{vector} * 4u + {k}u");
+                put(at.clone(), format!("{result}[base + {at}] = {sum}{i}_{n}.{component}{};", factor(i)));
+            }
         }
-        format!(
-            "fn row_{name}(batch: u32, head: u32, row: u32, chunk: u32) -> vec4<f32> {{
-    let base = {offset} + batch * {batch} + head * {head} + row * {row};
-    let at = chunk * 4u;
-    var four = vec4<f32>();
-{body}    return four;
-}}
-"
-        )
-    }
-}
-
-/// Statements for each of a thread's vectors.
-fn each(chunks: usize, statement: impl Fn(usize) -> String) -> String {
-    (0..chunks).map(|n| format!("        {}\n", statement(n))).collect()
-}
-
-/// Σ of the products of a thread's vectors with those of row `j` of a tile.
-fn product(row: &str, tile: &str, chunks: usize, parts: usize) -> String {
-    let terms = (0..chunks).map(|n| format!("dot({row}{n}, {tile}[at + {}u])", n * parts));
-    terms.collect::<Vec<_>>().join(" + ")
-}
-
-/// Writes a thread's vectors to a result (B, rows, H, width).
-fn write(result: &str, vector: &str, chunks: usize, parts: usize, width: usize, factor: &str) -> String {
-    let mut code = format!("        let {result}_base = (place * {width}u);\n");
-    for n in 0..chunks {
-        for (k, component) in ["x", "y", "z", "w"].into_iter().enumerate() {
-            _ = writeln!(
-                code,
-                "        if ((part + {}u) * 4u + {k}u < {width}u) {{ {result}[{result}_base + (part + {}u) * 4u + {k}u] = \
-                 {vector}{n}.{component}{factor}; }}",
-                n * parts,
-                n * parts
-            );
-        }
+        code += "    }\n";
     }
     code
 }
 
+/// Where a thread's row `i` lies among (B, rows, H).
+fn place(i: usize) -> String {
+    format!("((batch * own + row + {i}u) * heads + head)")
+}
+
+/// The largest of `{number}0` … `{number}3` over the threads that share rows, or their sum.
+fn over_threads(combine: impl Fn(&str, &str) -> String, number: &str, result: &str) -> String {
+    let all = (1..LINE).fold(format!("tile[down * {LINE}u]"), |all, k| {
+        combine(&all, &format!("tile[down * {LINE}u + {k}u]"))
+    });
+    format!(
+        "        workgroupBarrier();
+        tile[down * {LINE}u + across] = vec4<f32>({number}0, {number}1, {number}2, {number}3);
+        workgroupBarrier();
+        let {result} = {all};
+"
+    )
+}
+
+/// What a workgroup does.
+struct Body {
+    /// Declares what it keeps from block to block.
+    before: String,
+    /// Declares the scores of a block.
+    scores: String,
+    stages: Vec<Stage>,
+    /// Writes its results.
+    after: String,
+}
+
+impl Body {
+    /// Scores that become weights, by a rule, and the sums weighted with them.
+    fn new(
+        before: String,
+        scores: &[&str],
+        mut products: Vec<Stage>,
+        rule: String,
+        sums: Vec<Stage>,
+        after: String,
+    ) -> Body {
+        if let Some(last) = products.last_mut() {
+            last.after = rule;
+        }
+        products.extend(sums);
+        let zero = |name: &&str| each_row(|i| format!("var {name}{i} = vec4<f32>();"));
+        Body { before, scores: scores.iter().map(zero).collect(), stages: products, after }
+    }
+
+    /// The weights are exponentials below the largest score so far; what was summed up before is shrunk to it.
+    fn forward(q: &Strided, k: &Strided, v: &Strided, meets: impl Fn(usize) -> String) -> Body {
+        let masked = |i: usize| {
+            format!(
+                "score{i} = select(vec4<f32>(-3.4e38), score{i} * scale, {});
+        let here{i} = max(max(score{i}.x, score{i}.y), max(score{i}.z, score{i}.w));",
+                meets(i)
+            )
+        };
+        let weighed = |i: usize| {
+            let shrunk: String = (0..vectors_of_thread(v.width))
+                .map(|n| format!("\n        sum{i}_{n} *= shrink{i};"))
+                .collect();
+            format!(
+                "let bound{i} = max(largest{i}, best[{i}]);
+        let shrink{i} = exp(largest{i} - bound{i});
+        largest{i} = bound{i};
+        score{i} = exp(score{i} - bound{i});
+        total{i} = total{i} * shrink{i} + dot(score{i}, vec4<f32>(1.0));{shrunk}"
+            )
+        };
+        let logarithm = |i: usize| {
+            format!("if (row + {i}u < own) {{ logarithms[{}] = largest{i} + log(all[{i}]); }}", place(i))
+        };
+        Body::new(
+            zeros("sum", v.width) + &each_row(|i| format!("var largest{i} = -3.4e38; var total{i} = 0.0;")),
+            &["score"],
+            vec![products("score", q, k)],
+            each_row(masked)
+                + &over_threads(|a, b| format!("max({a}, {b})"), "here", "best")
+                + &each_row(weighed)
+                + &hand_over("score", "weights"),
+            vec![weighted_sums("sum", "weights", v)],
+            over_threads(|a, b| format!("{a} + {b}"), "total", "all")
+                + &write("sums", "sum", v.width, |i| format!(" / all[{i}]"))
+                + &format!("    if (across == 0u) {{\n{}    }}\n", each_row(logarithm)),
+        )
+    }
+
+    /// dQ = scale · Σ P · (g Vᵀ − mean) K.
+    fn of_queries(
+        q: &Strided,
+        k: &Strided,
+        v: &Strided,
+        g: &Strided,
+        meets: impl Fn(usize) -> String,
+    ) -> Body {
+        let own = |name: &str, from: &str| {
+            each_row(|i| format!("let {name}{i} = {from}[min({}, own * all_heads - 1u)];", place(i)))
+        };
+        let weighed = |i: usize| {
+            format!(
+                "score{i} = select(vec4<f32>(), exp(score{i} * scale - logarithm{i}), {}) * (change{i} - mean{i});",
+                meets(i)
+            )
+        };
+        Body::new(
+            own("logarithm", "logarithms") + &own("mean", "along") + &zeros("sum", q.width),
+            &["score", "change"],
+            vec![products("score", q, k), products("change", g, v)],
+            each_row(weighed) + &hand_over("score", "weights"),
+            vec![weighted_sums("sum", "weights", k)],
+            write("by_query", "sum", q.width, |_| " * scale".into()),
+        )
+    }
+
+    /// dK = scale · Σ Pᵀ · (V gᵀ − mean) Q, and dV = Σ Pᵀ g.
+    fn of_keys(q: &Strided, k: &Strided, v: &Strided, g: &Strided, meets: impl Fn(usize) -> String) -> Body {
+        let of_queries =
+            "        let at = (batch * queries + min(others, vec4<u32>(queries - 1u))) * heads + head;
+        let logarithm = vec4<f32>(logarithms[at.x], logarithms[at.y], logarithms[at.z], logarithms[at.w]);
+        let mean = vec4<f32>(along[at.x], along[at.y], along[at.z], along[at.w]);
+";
+        let weighed = |i: usize| {
+            format!(
+                "score{i} = select(vec4<f32>(), exp(score{i} * scale - logarithm), {});
+        change{i} = score{i} * (change{i} - mean);",
+                meets(i)
+            )
+        };
+        Body::new(
+            zeros("sum", k.width) + &zeros("more", v.width),
+            &["score", "change"],
+            vec![products("score", k, q), products("change", v, g)],
+            of_queries.to_string()
+                + &each_row(weighed)
+                + &hand_over("score", "weights")
+                + &hand_over("change", "changes"),
+            vec![weighted_sums("sum", "changes", q), weighted_sums("more", "weights", g)],
+            write("by_key", "sum", k.width, |_| " * scale".into())
+                + &write("by_value", "more", v.width, |_| String::new()),
+        )
+    }
+}
+
 pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &StructuredCall) -> Program {
-    let vectors = sizes.width.max(sizes.value_width).div_ceil(4);
-    let parts = vectors.div_ceil(CHUNKS).next_power_of_two();
-    let chunks = vectors.div_ceil(parts);
-    let (row_vectors, rows) = (chunks * parts, THREADS / parts);
     let mut params = Params::distinct();
     let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.datum, Lane::F32)));
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
-    let own_count = if kind == Kind::Keys { sizes.keys } else { sizes.queries };
-    let blocks = own_count.div_ceil(rows);
+    let blocks = if kind == Kind::Keys { sizes.keys } else { sizes.queries }.div_ceil(ROWS);
     let (own, other) = if kind == Kind::Keys { (&keys, &queries) } else { (&queries, &keys) };
-    let block_count = params.size(blocks);
-    let total = params.size(blocks * sizes.batches * sizes.heads);
-    let operand = |name, input, params: &mut Params| Strided::new(name, call, input, [0, 1, 2, 3], params);
-    let mut operands =
-        vec![operand("q", 0, &mut params), operand("k", 1, &mut params), operand("v", 2, &mut params)];
-    let mut bindings: Vec<Bound> = (0..call.inputs.len()).map(Bound::Input).collect();
-    let mut names = vec!["q", "k", "v"];
-    if kind != Kind::Forward {
-        operands.push(Strided::new("g", call, 3, [0, 2, 1, 3], &mut params));
-        names.extend(["g", "logarithms", "along"]);
-    }
-    let results: &[(&str, usize)] = match kind {
-        Kind::Forward => &[("sums", 0), ("logarithms", 1)],
-        Kind::Queries => &[("by_query", 0)],
-        Kind::Keys => &[("by_key", 1), ("by_value", 2)],
-    };
+    let [all_blocks, all_heads] = [blocks, sizes.batches * sizes.heads].map(|size| params.size(size));
+    let operand = |name, input, order, params: &mut Params| Strided::new(name, call, input, order, params);
+    let straight = [0, 1, 2, 3];
+    let q = operand("q", 0, straight, &mut params);
+    let k = operand("k", 1, straight, &mut params);
+    let v = operand("v", 2, straight, &mut params);
     let mut source = String::new();
-    for (binding, name) in names.iter().enumerate() {
-        _ = writeln!(source, "@group(0) @binding({binding}) var<storage, read> {name}: array<f32>;");
+    let mut bindings: Vec<Bound> = (0..call.inputs.len()).map(Bound::Input).collect();
+    let g = (kind != Kind::Forward).then(|| operand("g", 3, [0, 2, 1, 3], &mut params));
+    let results: &[(&str, usize, usize)] = match kind {
+        Kind::Forward => &[("sums", 0, v.width), ("logarithms", 1, 1)],
+        Kind::Queries => &[("by_query", 0, q.width)],
+        Kind::Keys => &[("by_key", 1, k.width), ("by_value", 2, v.width)],
+    };
+    for (binding, operand) in [Some(&q), Some(&k), Some(&v), g.as_ref()].into_iter().flatten().enumerate() {
+        source += &operand.declaration(binding);
     }
-    for &(name, output) in results {
-        let binding = bindings.len();
-        _ = writeln!(source, "@group(0) @binding({binding}) var<storage, read_write> {name}: array<f32>;");
+    if kind != Kind::Forward {
+        for (binding, name) in [(4, "logarithms"), (5, "along")] {
+            _ = writeln!(source, "@group(0) @binding({binding}) var<storage, read> {name}: array<f32>;");
+        }
+    }
+    for &(name, output, width) in results {
+        let element = if in_vectors(width) { "vec4<f32>" } else { "f32" };
+        _ = writeln!(
+            source,
+            "@group(0) @binding({}) var<storage, read_write> {name}: array<{element}>;",
+            bindings.len()
+        );
         bindings.push(Bound::Output(output));
     }
     _ = writeln!(
@@ -144,167 +254,79 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
         bindings.len(),
         params.vectors()
     );
-    operands.iter().for_each(|operand| source += &operand.reader());
-    for tile in ["tile_a", "tile_b"] {
-        _ = writeln!(source, "var<workgroup> {tile}: array<vec4<f32>, {}>;", BLOCK * row_vectors);
+    for (operand, rows) in [(&q, &queries), (&k, &keys), (&v, &keys)] {
+        source += &operand.reader(rows);
     }
-    let exchanged: &[&str] = if kind == Kind::Forward { &["scores"] } else { &["scores", "changes"] };
-    for name in exchanged {
-        _ = writeln!(source, "var<workgroup> {name}: array<f32, {}>;", BLOCK * THREADS);
+    if let Some(g) = &g {
+        source += &g.reader(&queries);
     }
-    for name in exchanged {
-        let terms: Vec<String> = (0..parts).map(|part| format!("{name}[at + {part}u]")).collect();
-        _ = writeln!(
-            source,
-            "fn whole_{name}(j: u32, first: u32) -> f32 {{\n    let at = j * {THREADS}u + first;\n    return {};\n}}",
-            terms.join(" + ")
-        );
+    _ = writeln!(source, "var<workgroup> tile: array<vec4<f32>, {TILE}>;");
+    let handed_over: &[&str] = if kind == Kind::Keys { &["weights", "changes"] } else { &["weights"] };
+    for name in handed_over {
+        _ = writeln!(source, "var<workgroup> {name}: array<vec4<f32>, {}>;", ROWS * LINE);
     }
-    // Which rows a thread has in registers, and which go through the tiles.
-    let (row_a, row_b, tile_a, tile_b) = match kind {
-        Kind::Forward => ("q", None, "k", "v"),
-        Kind::Queries => ("q", Some("g"), "k", "v"),
-        Kind::Keys => ("k", Some("v"), "q", "g"),
-    };
-    let read =
-        |row: &str, n: usize| format!("row_{row}(batch, head, min(row, {own} - 1u), part + {}u)", n * parts);
-    let mut start = each(chunks, |n| format!("let a{n} = {} * scale;", read(row_a, n)));
-    if let Some(row_b) = row_b {
-        start += &each(chunks, |n| format!("let b{n} = {};", read(row_b, n)));
-    }
-    start += &each(chunks, |n| format!("var sum{n} = vec4<f32>();"));
-    if kind == Kind::Keys {
-        start += &each(chunks, |n| format!("var more{n} = vec4<f32>();"));
-    }
-    start += match kind {
-        Kind::Forward => "        var largest = -3.4e38;\n        var total = 0.0;\n",
-        Kind::Queries => "        let logarithm = logarithms[place];\n        let mean = along[place];\n",
-        Kind::Keys => "",
-    };
-    // Which of the rows in the tiles this one meets.
-    let (first, end, meets) = match (op.causal, kind) {
-        (false, _) => ("0u".to_string(), other.clone(), format!("other < {other}")),
-        (true, Kind::Keys) => {
-            (format!("block * {rows}u"), other.clone(), format!("other < {other} && other >= row"))
+    // Which of a thread's columns its row `i` meets.
+    let meets = |i: usize| {
+        let inside = format!("others < vec4<u32>({other})");
+        match (op.causal, kind) {
+            (false, _) => inside,
+            (true, Kind::Keys) => format!("({inside}) & (others >= vec4<u32>(row + {i}u))"),
+            (true, _) => format!("({inside}) & (others <= vec4<u32>(row + {i}u))"),
         }
+    };
+    let body = match &g {
+        None => Body::forward(&q, &k, &v, meets),
+        Some(g) if kind == Kind::Queries => Body::of_queries(&q, &k, &v, g, meets),
+        Some(g) => Body::of_keys(&q, &k, &v, g, meets),
+    };
+    let in_registers: String =
+        (0..TILE / THREADS).map(|p| format!("    var next{p} = vec4<f32>();\n")).collect();
+    let load_first = body.stages[0].load("start", "0u");
+    let mut work = body.scores;
+    for (number, stage) in body.stages.iter().enumerate() {
+        work += &match body.stages.get(number + 1) {
+            Some(next) => stage.run(next, "start"),
+            None => stage.run(&body.stages[0], &format!("(start + {ROWS}u)")),
+        };
+    }
+    // Blocks with much work first: the small ones fill what is left of the time.
+    let (block, first, end) = match (op.causal, kind) {
+        (false, _) => (format!("number / {all_heads}"), "0u", other.clone()),
+        (true, Kind::Keys) => (format!("number / {all_heads}"), "first_row", other.clone()),
         (true, _) => (
-            "0u".to_string(),
-            format!("min({other}, (block + 1u) * {rows}u)"),
-            format!("other < {other} && other <= row"),
+            format!("{all_blocks} - 1u - number / {all_heads}"),
+            "0u",
+            format!("min({other}, first_row + {ROWS}u)"),
         ),
     };
-    let exchange = match kind {
-        Kind::Forward => String::new(),
-        _ => format!(
-            "            changes[j * {THREADS}u + thread] = {};\n",
-            product("b", "tile_b", chunks, parts)
-        ),
-    };
-    let add = |sum: &str, factor: &str, tile: &str| {
-        each(chunks, |n| format!("        {sum}{n} += {factor} * {tile}[at + {}u];", n * parts))
-    };
-    let work = match kind {
-        Kind::Forward => format!(
-            "        var best = largest;
-        for (var j = 0u; j < {BLOCK}u; j++) {{
-            let other = start + j;
-            if ({meets}) {{ best = max(best, whole_scores(j, thread - part)); }}
-        }}
-        let shrink = exp(largest - best);
-        largest = best;
-        total *= shrink;
-{shrunk}        for (var j = 0u; j < {BLOCK}u; j++) {{
-            let other = start + j;
-            if ({meets}) {{
-                let at = j * {row_vectors}u + part;
-                let weight = exp(whole_scores(j, thread - part) - largest);
-                total += weight;
-{add}            }}
-        }}
-",
-            shrunk = each(chunks, |n| format!("sum{n} *= shrink;")),
-            add = add("sum", "weight", "tile_b"),
-        ),
-        Kind::Queries => format!(
-            "        for (var j = 0u; j < {BLOCK}u; j++) {{
-            let other = start + j;
-            if ({meets}) {{
-                let at = j * {row_vectors}u + part;
-                let weight = exp(whole_scores(j, thread - part) - logarithm);
-                let by_score = weight * (whole_changes(j, thread - part) - mean);
-{add}            }}
-        }}
-",
-            add = add("sum", "by_score", "tile_a"),
-        ),
-        Kind::Keys => format!(
-            "        for (var j = 0u; j < {BLOCK}u; j++) {{
-            let other = start + j;
-            if ({meets}) {{
-                let at = j * {row_vectors}u + part;
-                let query = (batch * {queries} + other) * {heads} + head;
-                let weight = exp(whole_scores(j, thread - part) - logarithms[query]);
-                let by_score = weight * (whole_changes(j, thread - part) - along[query]);
-{add}{more}            }}
-        }}
-",
-            add = add("sum", "by_score", "tile_a"),
-            more = add("more", "weight", "tile_b"),
-        ),
-    };
-    let finish = match kind {
-        Kind::Forward => {
-            write("sums", "sum", chunks, parts, sizes.value_width, " / total")
-                + "        if (part == 0u) { logarithms[place] = largest + log(total); }\n"
-        }
-        Kind::Queries => write("by_query", "sum", chunks, parts, sizes.width, " * scale"),
-        Kind::Keys => {
-            write("by_key", "sum", chunks, parts, sizes.width, " * scale")
-                + &write("by_value", "more", chunks, parts, sizes.value_width, "")
-        }
-    };
-    let meet = if parts > 1 { "        workgroupBarrier();\n" } else { "" };
     _ = write!(
         source,
         "
 @compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
-    let number = group.x + group.y * groups.x;
-    if (number >= {total}) {{ return; }}
-    let block = number % {block_count};
-    let batch = number / {block_count} / {heads};
-    let head = number / {block_count} % {heads};
-    let part = thread % {parts}u;
-    let row = block * {rows}u + thread / {parts}u;
-    let place = (batch * {own} + min(row, {own} - 1u)) * {heads} + head;
+    let number = team.x + team.y * teams.x;
+    if (number >= {all_blocks} * {all_heads}) {{ return; }}
+    let first_row = ({block}) * {ROWS}u;
+    let own = {own};
+    let queries = {queries};
+    let heads = {heads};
+    let all_heads = {all_heads};
+    let batch = number % all_heads / heads;
+    let head = number % heads;
+    let down = thread / {LINE}u;
+    let across = thread % {LINE}u;
+    let row = first_row + down * 4u;
     let scale = {scale};
-{start}    let end = {end};
-    for (var start = {first}; start < end; start += {BLOCK}u) {{
-        workgroupBarrier();
-        for (var i = thread; i < {tile}u; i += {THREADS}u) {{
-            let other = start + i / {row_vectors}u;
-            var a = vec4<f32>();
-            var b = vec4<f32>();
-            if (other < {other}) {{
-                a = row_{tile_a}(batch, head, other, i % {row_vectors}u);
-                b = row_{tile_b}(batch, head, other, i % {row_vectors}u);
-            }}
-            tile_a[i] = a;
-            tile_b[i] = b;
-        }}
-        workgroupBarrier();
-        for (var j = 0u; j < {BLOCK}u; j++) {{
-            let at = j * {row_vectors}u + part;
-            scores[j * {THREADS}u + thread] = {scores};
-{exchange}        }}
-{meet}{work}    }}
-    if (row < {own}) {{
-{finish}    }}
-}}
+{before}{in_registers}    let end = {end};
+    var start = {first};
+{load_first}    for (; start < end; start += {ROWS}u) {{
+        let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
+{work}    }}
+{after}}}
 ",
-        tile = BLOCK * row_vectors,
-        scores = product("a", "tile_a", chunks, parts),
+        before = body.before,
+        after = body.after,
     );
     Program {
         label: op.name(),

@@ -14,7 +14,7 @@ use super::wgsl::{Product, Shader};
 use crate::backend::wgsl::{Params, widen};
 use crate::op::matmul::Sizes;
 use crate::op::matmul::large::{position, results, row_offset, step};
-use crate::op::matmul::tiling::{DEPTH, Tile, large};
+use crate::op::matmul::tiling::{DEPTH, Tile, large, part_length};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::op::results::Results;
 use crate::op::structured::Program;
@@ -65,8 +65,8 @@ impl Shader<'_> {
     pub(super) fn large(&self, product: Product) -> Option<Vec<Program>> {
         let groups = self.sizes.groups;
         let sizes = Sizes { batches: groups, m: product.rows, n: product.columns, k: product.depth };
-        let (tile, parts) = large(&sizes, MAX_PARTS)?;
-        let length = product.depth.div_ceil(parts).next_multiple_of(DEPTH);
+        let (tile, parts) = large(&sizes, MAX_PARTS, false)?;
+        let length = part_length(product.depth, parts);
         let parts = product.depth.div_ceil(length);
         let grid = grid(product, tile, groups * parts, length)?;
         let mut params = Params::distinct();

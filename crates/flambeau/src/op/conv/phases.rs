@@ -10,8 +10,8 @@
 //! - its tap k′ takes its element q to the element q + lead(r) − k′ of y.
 //!
 //! So a phase, one r for each dimension, is a product of its own without a stride: C rows, images × Π ⌈I / s⌉ columns,
-//! and a depth of O × Π t(r). Columns where i ≥ I in some dimension meet nothing and are never written. A phase without
-//! taps (r ≥ K) has depth 0, and its results are zeros.
+//! and a depth of O × Π t(r). Columns where i ≥ I in some dimension meet nothing and are never written. Kernels with fewer
+//! taps than a stride are left to `large`: most phases would be zeros, which lie scattered in memory.
 //!
 //! One dispatch makes the phases of all groups by the design of `large`, those with the most taps (every r = 0) first.
 
@@ -30,14 +30,15 @@ impl Shader<'_> {
         let sizes = self.sizes;
         let strided: Vec<usize> = self.dims().into_iter().filter(|&d| sizes.stride[d] > 1).collect();
         let has_phases = self.direction == Direction::Input && !strided.is_empty();
-        if !has_phases || strided.iter().any(|&d| sizes.dilation[d] > 1) {
+        let pays = |d: usize| sizes.kernel[d] >= sizes.stride[d] && sizes.dilation[d] == 1;
+        if !has_phases || !strided.iter().all(|&d| pays(d)) {
             return None;
         }
         let product = self.largest_phase();
         let phases: usize = strided.iter().map(|&d| sizes.stride[d]).product();
         let products = sizes.groups * phases;
         let Product { rows, columns, depth } = product;
-        let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1)?;
+        let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false)?;
         let grid = grid(product, tile, products, depth)?;
         let mut params = Params::distinct();
         let elements = self.elements_of_phases(&params.size(columns));
@@ -62,7 +63,6 @@ impl Shader<'_> {
     fn elements_of_phases(&self, columns: &str) -> Elements {
         let sizes = self.sizes;
         let rounds_are_whole = sizes.outputs.is_multiple_of(DEPTH);
-        let some_are_empty = self.dims().into_iter().any(|d| sizes.kernel[d] < sizes.stride[d]);
         let functions = [
             self.window_function(&[1; 3]),
             self.phase_functions(),
@@ -79,7 +79,7 @@ impl Shader<'_> {
 ",
                 groups = sizes.groups
             ),
-            end: (!rounds_are_whole || some_are_empty).then(|| "end".into()),
+            end: (!rounds_are_whole).then(|| "end".into()),
             origin: String::new(),
             row_pitch: sizes.input_plane(),
             fours: false,
@@ -127,7 +127,6 @@ fn phase_of(number: u32) -> Phase {{
             let (taps, more) = (sizes.kernel[d] / sizes.stride[d], sizes.kernel[d] % sizes.stride[d]);
             let outer = match (taps, more) {
                 (taps, 0) => format!("rest / {taps}u"),
-                (0, _) => "rest".into(),
                 (taps, more) => {
                     format!("select(rest / {taps}u, rest / {}u, phase.r{d} < {more}u)", taps + 1)
                 }

@@ -80,4 +80,6 @@ fn strided_input_gradients_that_fill_the_gpu_go_by_phases() {
     assert!(!has_phases(&input[0]), "without a stride there is one phase");
     let [_, input, _] = check(DType::F32, &[2, 64, 8, 8], &[80, 64, 3, 3], &[2, 80, 4, 4], 2, 1);
     assert!(!has_phases(&input[0]), "few results");
+    let [_, input, _] = check(DType::F32, &[64, 64, 54, 54], &[80, 64, 1, 1], &[64, 80, 28, 28], 2, 1);
+    assert!(!has_phases(&input[0]), "most phases would be empty");
 }

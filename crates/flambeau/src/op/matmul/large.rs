@@ -12,7 +12,7 @@
 
 use super::Sizes;
 use super::tiled::{Read, Side};
-use super::tiling::{DEPTH, Tile};
+use super::tiling::{DEPTH, Tile, part_length};
 use crate::backend::wgsl::Params;
 use crate::op::parts::scratch;
 use crate::op::results::Results;
@@ -21,6 +21,36 @@ use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
 
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
+
+/// Where vector v of a line of B lies in workgroup memory: at v ^ a number that depends on the line.
+#[derive(Clone, Copy)]
+enum Shuffle {
+    None,
+    /// 0, 2, 4, 6 for every four lines.
+    Fours,
+    /// 0 to 7.
+    Each,
+}
+
+impl Shuffle {
+    fn of_line(self, line: usize) -> usize {
+        match self {
+            Shuffle::None => 0,
+            Shuffle::Fours => line / 4 * 2,
+            Shuffle::Each => line % 8,
+        }
+    }
+
+    /// The same as WGSL.
+    fn of_step(self, step: &str) -> String {
+        match self {
+            Shuffle::None => "0u".into(),
+            Shuffle::Fours => format!("({step} / 4u * 2u)"),
+            Shuffle::Each => format!("({step} % 8u)"),
+        }
+    }
+}
+
 /// How the threads of a workgroup bring one side's tile to workgroup memory: each takes `count` pieces, which are
 /// vectors where the memory allows it.
 struct Loader<'a> {
@@ -94,6 +124,15 @@ impl<'a> Loader<'a> {
         (0..self.count).map(piece).collect()
     }
 
+    /// How vectors of B are shuffled, so that threads that store numbers of one column meet different banks.
+    fn shuffle(&self) -> Shuffle {
+        match self.side.read {
+            Read::AlongK => Shuffle::Fours,
+            Read::SinglesAlongK => Shuffle::Each,
+            Read::Across | Read::SinglesAcross => Shuffle::None,
+        }
+    }
+
     /// Stores the pieces in workgroup memory.
     fn store(&self) -> String {
         let Side { name, tile, read, .. } = self.side;
@@ -110,7 +149,11 @@ impl<'a> Loader<'a> {
                 };
                 let place = match *name {
                     "a" => format!("lines_a[{k} * {tile}u + (({x}) ^ ({k} / 4u * 8u))]"),
-                    _ => format!("lines_b[{k} * {}u + ({x}) / 4u][({x}) % 4u]", tile / 4),
+                    _ => format!(
+                        "lines_b[{k} * {}u + ((({x}) / 4u) ^ {})][({x}) % 4u]",
+                        tile / 4,
+                        self.shuffle().of_step(&k)
+                    ),
                 };
                 _ = match (*name, *read) {
                     ("b", Read::Across) if j == 0 => writeln!(
@@ -150,7 +193,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
             params.vectors()
         ),
     };
-    let length = k.div_ceil(parts).next_multiple_of(DEPTH);
+    let length = part_length(k, parts);
     let end = match parts {
         1 => format!("{k}u"),
         _ => format!("min(first + {length}u, {k}u)"),
@@ -196,7 +239,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         store_a = load_a.store(),
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
-        steps = (0..DEPTH).map(|line| step(tile, line, 0)).collect::<String>(),
+        steps = (0..DEPTH).map(|line| step(tile, line, load_b.shuffle().of_line(line))).collect::<String>(),
         write = results(tile).map(|(r, v)| write(tile, sizes, r, v)).collect::<String>(),
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];

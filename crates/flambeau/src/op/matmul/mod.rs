@@ -143,7 +143,7 @@ impl Structured for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        let (product, parts) = match Choice::of(&sizes) {
+        let (product, parts) = match Choice::of(&sizes, call.epilogue.is_some()) {
             Choice::Large(tile, parts) => (large::program(call, &sizes, tile, parts), parts),
             Choice::Small(tiling) => (tiled::program(call, &sizes, &tiling), tiling.parts),
         };

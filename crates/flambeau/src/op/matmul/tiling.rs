@@ -4,17 +4,22 @@ use super::Sizes;
 
 /// Workgroups that keep a large GPU busy.
 const BUSY: usize = 128;
-/// Workgroups that K is shared out to reach: parts have a price, so they should fill the GPU well.
-const BUSY_WITH_PARTS: usize = 256;
+/// Multiprocessors of a large GPU (an NVIDIA H200): workgroups come to them in turns.
+const PROCESSORS: usize = 132;
+/// What a part of K costs: a second kernel, in seconds, and its bytes, in bytes per second.
+const SECOND_KERNEL: f64 = 10e-6;
+const BANDWIDTH: f64 = 2.5e12;
+/// What an element of an epilogue costs a processor that has nothing else to do meanwhile, in seconds.
+const EPILOGUE: f64 = 0.5e-9;
 
 /// Steps of K per round of the large kernel.
 pub(in crate::op) const DEPTH: usize = 16;
 /// Rounds below which another part along K would cost more than it saves.
 const ROUNDS_PER_PART: usize = 8;
-/// Parts at most: each is written and read once more.
-const MAX_PARTS: usize = 16;
+/// Parts at most.
+const MAX_PARTS: usize = 64;
 /// Multiplications from which a product gets a shader of its own.
-const LARGE: usize = 1 << 22;
+const LARGE: f64 = (1 << 22) as f64;
 
 /// The tile of C that a workgroup of the large kernel makes.
 #[derive(Debug, PartialEq)]
@@ -23,7 +28,7 @@ pub(in crate::op) struct Tile {
     pub threads: [usize; 2],
     /// Rows and columns of C per thread, 4 or 8.
     pub per_thread: [usize; 2],
-    /// About its TFLOP/s on one NVIDIA H200 when all workgroups are busy (2026-11-15): only how tiles compare counts.
+    /// About its TFLOP/s on one NVIDIA H200 whose multiprocessors have threads enough (2026-11-16).
     speed: f64,
 }
 
@@ -32,11 +37,37 @@ impl Tile {
     pub fn size(&self) -> [usize; 2] {
         [self.threads[0] * self.per_thread[0], self.threads[1] * self.per_thread[1]]
     }
+
+    /// About the seconds a product takes with this tile and a number of parts.
+    ///
+    /// All processors wait for the one with the most workgroups, which is fastest with 256 threads or more. One with
+    /// several workgroups at a time makes the epilogue of one beside the product of another; there is no room for two
+    /// of 256 threads.
+    fn seconds(&self, &Sizes { batches, m, n, k }: &Sizes, parts: usize, epilogue: bool) -> f64 {
+        let [rows, columns] = self.size();
+        let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
+        let in_turn = (tiles * parts).div_ceil(PROCESSORS);
+        let speed = match in_turn * self.threads[0] * self.threads[1] {
+            ..128 => 0.5 * self.speed,
+            128..256 => 0.8 * self.speed,
+            _ => self.speed,
+        };
+        let product = |sizes: &[usize]| sizes.iter().map(|&size| size as f64).product::<f64>();
+        let operations = product(&[2, in_turn, PROCESSORS, rows, columns, part_length(k, parts)]);
+        let of_parts = match parts {
+            1 => 0.0,
+            // Written and read.
+            _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / BANDWIDTH,
+        };
+        let waits = epilogue && parts == 1 && self.threads == [16, 16];
+        let of_epilogue = if waits { EPILOGUE * product(&[in_turn, rows, columns]) } else { 0.0 };
+        operations / (speed * 1e12) + of_parts + of_epilogue
+    }
 }
 
 static TILES: [Tile; 4] = [
-    Tile { threads: [16, 16], per_thread: [8, 8], speed: 44.0 },
-    Tile { threads: [8, 16], per_thread: [8, 8], speed: 38.0 },
+    Tile { threads: [16, 16], per_thread: [8, 8], speed: 43.0 },
+    Tile { threads: [8, 16], per_thread: [8, 8], speed: 41.0 },
     Tile { threads: [8, 8], per_thread: [8, 8], speed: 35.0 },
     Tile { threads: [8, 8], per_thread: [4, 4], speed: 22.0 },
 ];
@@ -52,8 +83,8 @@ pub(super) enum Choice {
 
 impl Choice {
     /// The large kernel where it keeps the GPU busy, with the tile that should be the fastest.
-    pub fn of(sizes: &Sizes) -> Choice {
-        match large(sizes, MAX_PARTS) {
+    pub fn of(sizes: &Sizes, epilogue: bool) -> Choice {
+        match large(sizes, MAX_PARTS, epilogue) {
             Some((tile, parts)) => Choice::Large(tile, parts),
             None => Choice::Small(Tiling::fitting(sizes)),
         }
@@ -62,24 +93,29 @@ impl Choice {
 
 /// The tile and the number of parts, up to a number, with which the large kernel keeps the GPU busy; None where it does
 /// not.
-pub(in crate::op) fn large(sizes: &Sizes, max_parts: usize) -> Option<(&'static Tile, usize)> {
+pub(in crate::op) fn large(
+    sizes: &Sizes,
+    max_parts: usize,
+    epilogue: bool,
+) -> Option<(&'static Tile, usize)> {
     let Sizes { batches, m, n, k } = *sizes;
-    let choices = TILES.iter().filter_map(|tile| {
+    let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, max_parts);
+    let choices = TILES.iter().flat_map(|tile| {
         let [rows, columns] = tile.size();
         let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
-        let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, max_parts);
-        let parts = if tiles >= BUSY { 1 } else { (BUSY_WITH_PARTS / tiles).clamp(1, most) };
-        let filled = (m * n * batches) as f64 / (tiles * rows * columns) as f64;
-        let (wanted, cost_of_parts) = match parts {
-            1 => (BUSY, 1.0),
-            _ => (BUSY_WITH_PARTS, 1.15 + 0.01 * parts as f64),
-        };
-        let busy = ((tiles * parts) as f64 / wanted as f64).min(1.0);
-        let pays = tiles * parts >= BUSY && batches * parts <= 65_535;
-        pays.then_some((tile.speed * filled * busy / cost_of_parts, tile, parts))
+        let none_is_empty = move |parts: usize| (parts - 1) * part_length(k, parts) < k;
+        let parts = (1..=most)
+            .filter(move |&parts| tiles * parts >= BUSY && batches * parts <= 65_535 && none_is_empty(parts));
+        parts.map(move |parts| (tile.seconds(sizes, parts, epilogue), tile, parts))
     });
-    let best = choices.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|_| batches * m * n * k >= LARGE).map(|(_, tile, parts)| (tile, parts))
+    let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
+    let multiplications = (batches * m * n) as f64 * k as f64;
+    best.filter(|_| multiplications >= LARGE).map(|(_, tile, parts)| (tile, parts))
+}
+
+/// Steps of K of each of a number of parts: whole rounds.
+pub(in crate::op) fn part_length(k: usize, parts: usize) -> usize {
+    k.div_ceil(parts).next_multiple_of(DEPTH)
 }
 
 /// The sizes of the small kernel.
