@@ -310,3 +310,27 @@ impl ExactRow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::testing::{call, validate};
+
+    #[test]
+    fn shaders_are_valid() {
+        for [l, s, e, v] in [[256, 256, 64, 64], [33, 70, 5, 7], [1, 40, 128, 100], [64, 1, 4, 128]] {
+            let (b, h) = (2, 3);
+            let shapes: [&[usize]; 6] =
+                [&[b, h, l, e], &[b, h, s, e], &[b, h, s, v], &[b, l, h, v], &[b, l, h], &[b, l, h]];
+            let inputs = shapes.map(|shape| (shape, DType::F32));
+            for causal in [false, true] {
+                let of = |direction| StructuredOp::Attention(Attention { causal, direction });
+                let forward = validate(&call(of(Direction::Forward), &inputs[..3], &inputs[3..5]));
+                let gradients: [&[usize]; 3] = [&[b, l, h, e], &[b, s, h, e], &[b, s, h, v]];
+                let gradients = gradients.map(|shape| (shape, DType::F32));
+                let backward = validate(&call(of(Direction::Backward), &inputs, &gradients));
+                assert_eq!((forward.len(), backward.len()), (1, 2));
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! While one stage is computed, the numbers of the next are on their way to registers.
 //!
 //! A block is 32 rows by 32 rows. Of its scores, a thread has 4 rows (`down`) by 4 columns (`across`); of the weighted
-//! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most, which every device has.
+//! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most.
 
 use crate::backend::wgsl::Params;
 use crate::op::structured::Param;
@@ -19,6 +19,8 @@ pub(super) const THREADS: usize = LINE * LINE;
 pub(super) const TILE: usize = 512;
 /// Vectors of a row's width that go through the tile at once.
 const MAX_CHUNK: usize = TILE / ROWS / 2;
+/// A tile, and weights and changes of a block: what every device has.
+const _: () = assert!(16 * (TILE + 2 * ROWS * LINE) <= 16 << 10);
 pub(super) const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
 /// An operand with its strides over batch, head, row and width as WGSL.

@@ -29,14 +29,18 @@ impl Shader<'_> {
     pub(super) fn by_phases(&self) -> Option<Vec<Program>> {
         let sizes = self.sizes;
         let strided: Vec<usize> = self.dims().into_iter().filter(|&d| sizes.stride[d] > 1).collect();
+        let pays = |&d: &usize| sizes.kernel[d] >= sizes.stride[d] && sizes.dilation[d] == 1;
         let has_phases = self.direction == Direction::Input && !strided.is_empty();
-        let pays = |d: usize| sizes.kernel[d] >= sizes.stride[d] && sizes.dilation[d] == 1;
-        if !has_phases || !strided.iter().all(|&d| pays(d)) {
-            return None;
-        }
+        if has_phases && strided.iter().all(pays) { self.all_phases(&strided) } else { None }
+    }
+
+    /// One shader for the phases of the strided dimensions; None if they do not fill the GPU.
+    // A function of its own, so that a browser can fetch it when it is needed.
+    #[inline(never)]
+    fn all_phases(&self, strided: &[usize]) -> Option<Vec<Program>> {
+        let phases: usize = strided.iter().map(|&d| self.sizes.stride[d]).product();
+        let products = self.sizes.groups * phases;
         let product = self.largest_phase();
-        let phases: usize = strided.iter().map(|&d| sizes.stride[d]).product();
-        let products = sizes.groups * phases;
         let Product { rows, columns, depth } = product;
         let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false)?;
         let grid = grid(product, tile, products, depth)?;
