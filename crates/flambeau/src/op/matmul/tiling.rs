@@ -28,7 +28,8 @@ pub(in crate::op) struct Tile {
     pub threads: [usize; 2],
     /// Rows and columns of C per thread, 4 or 8.
     pub per_thread: [usize; 2],
-    /// About its TFLOP/s on one NVIDIA H200 whose multiprocessors have threads enough (2026-11-16).
+    /// About its TFLOP/s on one NVIDIA H200 whose multiprocessors have threads enough (the two large tiles 2026-11-16, the
+    /// others 2026-11-15).
     speed: f64,
 }
 
@@ -40,9 +41,9 @@ impl Tile {
 
     /// About the seconds a product takes with this tile and a number of parts.
     ///
-    /// All processors wait for the one with the most workgroups, which is fastest with 256 threads or more. One with
-    /// several workgroups at a time makes the epilogue of one beside the product of another; there is no room for two
-    /// of 256 threads.
+    /// All processors wait for the one with the most workgroups, which is fastest with 256 threads or more (with 128 it
+    /// was measured to lose a fifth; the half below is a guess). One with several workgroups at a time makes the epilogue
+    /// of one beside the product of another; there is no room for two of 256 threads.
     fn seconds(&self, &Sizes { batches, m, n, k }: &Sizes, parts: usize, epilogue: bool) -> f64 {
         let [rows, columns] = self.size();
         let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
