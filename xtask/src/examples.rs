@@ -60,10 +60,7 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
         let mut command = workspace.bare(workspace.target.join("debug/examples").join(program));
         let device = run.place.device();
         command.args(run.arguments).env(DEVICE_VARIABLE, device);
-        if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-            // Mesa looks there for a display.
-            command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
-        }
+        setup::quiet_mesa(&mut command);
         println!("\n{DEVICE_VARIABLE}={device}");
         shell::run(&mut command, "Mend the example, or what it found; then `cargo xtask test examples`.")?;
     }
@@ -75,8 +72,7 @@ impl Place {
     fn device(self) -> &'static str {
         match self {
             Place::Cpu => "cpu",
-            Place::Gpu if setup::adapter() == setup::SOFTWARE_ADAPTER => "software",
-            Place::Gpu => "gpu",
+            Place::Gpu => setup::device(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod libtest;
 mod runner;
 mod setup;
 mod shell;
+mod soak;
 mod steps;
 mod wasm;
 mod web;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let done = match args[0] {
         "test" => select(steps::CHECKS, &args[1..]).and_then(|steps| run(&steps)),
         "web" => web(&args[1..]),
+        "soak" => Workspace::locate().and_then(|workspace| soak::attack(&workspace, &args[1..])),
         "setup" => select(steps::INSTALLS, &args[1..]).and_then(|steps| run(&steps)),
         other => Err(Failure::new(format!("there is no command `{other}`"), "Try `cargo xtask --help`.")),
     };
@@ -88,6 +90,7 @@ Usage: cargo xtask <COMMAND> [STEP...]
   web       Builds the browser package, packages/flambeau/dist, and the web app, web/dist. With --serve:
             opens the app, from a program that has it inside.
 {}
+  soak      Attacks the library: NAME [MINUTES] [OPTIONS]; without a name, lists the attacks.
   setup     Only installs what the checks need.
 {}
 Environment:

@@ -30,6 +30,18 @@ pub fn adapter() -> String {
     env::var(ADAPTER_VARIABLE).ok().filter(|name| !name.is_empty()).unwrap_or_else(|| SOFTWARE_ADAPTER.into())
 }
 
+/// The library's name of the device with that adapter.
+pub fn device() -> &'static str {
+    if adapter() == SOFTWARE_ADAPTER { "software" } else { "gpu" }
+}
+
+/// Gives Mesa the folder in which it looks for a display: without one it complains about each adapter.
+pub fn quiet_mesa(command: &mut Command) {
+    if env::var_os("XDG_RUNTIME_DIR").is_none() {
+        command.env("XDG_RUNTIME_DIR", env::temp_dir());
+    }
+}
+
 /// A GPU adapter for the tests.
 pub fn software_adapter(_: &Workspace) -> Result<Report, Failure> {
     let wanted = adapter();

@@ -9,6 +9,7 @@ use crate::libtest::Results;
 use crate::runner::{Failure, Report, Step};
 use crate::setup;
 use crate::shell;
+use crate::soak;
 use crate::wasm::Compiler;
 use crate::web;
 use crate::workspace::Workspace;
@@ -19,6 +20,7 @@ pub const CHECKS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
+    Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
     Step { name: "wasm", about: "the library builds for the browser", run: wasm },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
@@ -68,10 +70,7 @@ fn test(workspace: &Workspace) -> Result<Report, Failure> {
     // Every failing test in one run tells more than the first test binary's alone.
     let mut cargo = workspace.cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
     cargo.env(setup::ADAPTER_VARIABLE, &adapter).stdout(Stdio::piped());
-    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-        // Mesa looks there for a display, and complains about each adapter on a machine without a session.
-        cargo.env("XDG_RUNTIME_DIR", std::env::temp_dir());
-    }
+    setup::quiet_mesa(&mut cargo);
     println!("Adapter: {}={adapter}", setup::ADAPTER_VARIABLE);
     shell::show(&cargo);
 

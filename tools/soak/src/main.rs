@@ -1,0 +1,84 @@
+//! `soak`: attacks on the library that run for as long as one likes.
+//!
+//! An attack draws case after case from a seed and says which of them did what must never happen: a panic, an abort, a
+//! hang, a wrong number, memory beyond a budget. Every case depends on the seed and its own number alone, so
+//! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
+
+mod graphs;
+mod memory;
+mod random;
+mod session;
+
+use clap::Parser;
+use session::{Limit, Session};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// One way to attack the library. A new one is a module and a row of [`ATTACKS`].
+struct Attack {
+    name: &'static str,
+    about: &'static str,
+    /// The cases of a sample: what continuous integration runs, in seconds.
+    sample: u64,
+    run: fn(&mut Session),
+}
+
+const ATTACKS: &[Attack] = &[Attack {
+    name: "graphs",
+    about: "random graphs, read in every order, against the f64 interpreter",
+    sample: 300,
+    run: graphs::run,
+}];
+
+/// Attacks the library until the time or the number of cases is over.
+#[derive(Parser)]
+struct Options {
+    /// The attack, or `all`; without one: lists them.
+    attack: Option<String>,
+    /// How long to go on.
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// How many cases; the attack's sample when neither this nor the minutes are given.
+    #[arg(long)]
+    cases: Option<u64>,
+    /// Where the random numbers start.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only the case with this number.
+    #[arg(long)]
+    case: Option<u64>,
+    /// cpu, gpu or software.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+}
+
+impl Options {
+    fn limit(&self, attack: &Attack) -> Limit {
+        match (self.case, self.cases, self.minutes) {
+            (Some(case), _, _) => Limit::Only(case),
+            (_, Some(cases), _) => Limit::Cases(cases),
+            (_, _, Some(minutes)) => Limit::Time(Duration::from_secs_f64(minutes * 60.0)),
+            _ => Limit::Cases(attack.sample),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let Some(name) = options.attack.as_deref() else {
+        ATTACKS.iter().for_each(|attack| println!("{:<10} {}", attack.name, attack.about));
+        return ExitCode::SUCCESS;
+    };
+    let chosen: Vec<&Attack> = ATTACKS.iter().filter(|attack| name == "all" || attack.name == name).collect();
+    if chosen.is_empty() {
+        eprintln!("error: there is no attack `{name}`; without a name, `soak` lists them");
+        return ExitCode::from(2);
+    }
+    let mut passed = true;
+    for attack in chosen {
+        let mut session = Session::new(attack.name, options.limit(attack), options.seed, &options.device);
+        (attack.run)(&mut session);
+        passed &= session.finish();
+    }
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
