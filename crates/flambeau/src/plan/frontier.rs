@@ -24,7 +24,7 @@ impl Scheduler<'_> {
         let results = group.outputs.len() + stored as usize;
         group.ops < MAX_OPS
             && (frontier.len() + results <= MAX_BINDINGS
-                || self.settled(at, index, &frontier) + results <= MAX_BINDINGS)
+                || self.hopeful && self.settled(at, index, &frontier) + results <= MAX_BINDINGS)
     }
 
     /// How many values a kernel will read, once those are computed in it that only it and a node that joins it use, and

@@ -10,6 +10,8 @@ mod epilogue;
 mod explain;
 mod frontier;
 mod pack;
+#[cfg(debug_assertions)]
+mod verify;
 
 pub(crate) mod graph;
 pub(crate) mod kernel;
@@ -82,6 +84,10 @@ impl Plan {
         }
         plan.place_temporaries(options.element_bytes);
         plan.costs = Cost::of_kernels(&plan, &graph, options.element_bytes);
+        #[cfg(debug_assertions)]
+        if let Err(problem) = verify::verify(&plan, &graph, options.element_bytes) {
+            panic!("an illegal plan: {problem}");
+        }
         plan
     }
 

@@ -69,6 +69,12 @@ impl Space {
         self.reduced().iter().map(|&axis| self.sizes[axis]).product()
     }
 
+    /// How many rows there are.
+    pub fn row_count(&self) -> usize {
+        let (order, kept) = self.order();
+        order[..kept].iter().map(|&axis| self.sizes[axis]).product()
+    }
+
     /// May the kernel have several phases, or results per element of its rows? Not if its rows are so few and long
     /// that they must be shared among workgroups.
     pub fn takes_phases(&self) -> bool {
@@ -198,7 +204,7 @@ impl Space {
 }
 
 /// Is each axis as long a step as all after it together?
-fn is_dense<'a>(axes: impl DoubleEndedIterator<Item = &'a Axis>) -> bool {
+pub(super) fn is_dense<'a>(axes: impl DoubleEndedIterator<Item = &'a Axis>) -> bool {
     let mut expected = 1;
     axes.rev().all(|axis| {
         let fits = axis.embedding.is_none() && (axis.size == 1 || axis.stride == expected);
@@ -269,8 +275,8 @@ impl Fused {
         let reductions =
             self.insts.iter().filter(|inst| matches!(inst.kind, InstKind::Reduce { .. })).count();
         let crosses = |inst: &Inst| {
-            let wants_inner = inst.inner || matches!(inst.kind, InstKind::Reduce { .. });
-            wants_inner && inst.args().iter().any(|&arg| !self.insts[arg].inner)
+            let reads_inner = inst.inner || matches!(inst.kind, InstKind::Reduce { .. });
+            inst.args().iter().any(|&arg| self.insts[arg].inner != reads_inner)
         };
         let full = self.outputs.iter().any(|output| self.insts[output.inst].inner);
         if !rows.broadcast && reductions <= 1 && !full && !self.insts.iter().any(crosses) {
@@ -286,7 +292,8 @@ impl Fused {
             self.insts[position].inner = inner && !matches!(inst.kind, InstKind::Reduce { .. });
         }
         for output in &mut self.outputs {
-            output.per_element = self.insts[output.inst].inner || !space.is_still(&output.access);
+            // In rows of one element all values are per row, but not all results lie in the order of the rows.
+            output.per_element = self.insts[output.inst].inner || !space.is_per_row(&output.access);
         }
         self.phases = self.in_phases();
     }

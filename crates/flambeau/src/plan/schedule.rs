@@ -134,6 +134,8 @@ pub(super) struct Scheduler<'a> {
     together: bool,
     /// Did that question come up?
     had_choice: bool,
+    /// May a node join a kernel that then reads too many values, because some of them should join it as well?
+    pub hopeful: bool,
 }
 
 /// What the search for a cycle has seen: nodes and groups marked with the search's number.
@@ -162,20 +164,22 @@ impl Search {
 ///
 /// A reduction whose result several kernels use can be part of the one it is a result's last step for: a kernel less,
 /// but the others then wait for all of that one, and may not join it where they could have. Both ways are tried, and
-/// the one with fewer kernels is taken.
+/// the one with fewer kernels is taken. Where a kernel came to bind too many buffers, in the hope that values it reads would
+/// be computed in it, all is done again without that hope.
 pub(crate) fn schedule(graph: &Graph, fuse: bool) -> Schedule {
-    let (together, had_choice) = Scheduler::run(graph, fuse, true);
-    if had_choice {
-        let (apart, _) = Scheduler::run(graph, fuse, false);
-        if apart.groups.len() < together.groups.len() {
-            return apart;
-        }
+    let (together, had_choice) = Scheduler::run(graph, fuse, true, true);
+    let best = match had_choice.then(|| Scheduler::run(graph, fuse, false, true).0) {
+        Some(apart) if apart.groups.len() < together.groups.len() => apart,
+        _ => together,
+    };
+    match best.groups.iter().all(|group| group.frontier.len() + group.outputs.len() <= MAX_BINDINGS) {
+        true => best,
+        false => Scheduler::run(graph, fuse, true, false).0,
     }
-    together
 }
 
 impl<'a> Scheduler<'a> {
-    fn run(graph: &'a Graph, fuse: bool, together: bool) -> (Schedule, bool) {
+    fn run(graph: &'a Graph, fuse: bool, together: bool, hopeful: bool) -> (Schedule, bool) {
         let count = graph.nodes.len();
         let mut consumers = vec![Vec::new(); count];
         for (index, node) in graph.nodes.iter().enumerate() {
@@ -201,6 +205,7 @@ impl<'a> Scheduler<'a> {
             search: Search::default(),
             together,
             had_choice: false,
+            hopeful,
         };
         for root in &graph.roots {
             scheduler.required[root.node as usize] = true;
@@ -315,8 +320,9 @@ impl Scheduler<'_> {
         }
         let shape = &graph.nodes[index as usize].outputs[0].shape;
         let access = space.climb(graph, paths, Access::contiguous(shape), at.path);
-        let stored =
-            space.is_per_row(&access) || space.is_per_element(&access) && shape.numel() == space.numel();
+        // A view may let the kernel see only some of the node's elements.
+        let stored = space.is_per_row(&access) && shape.numel() == space.row_count()
+            || space.is_per_element(&access) && shape.numel() == space.numel();
         (stored && space.takes_phases()).then(|| space.clone())
     }
 

@@ -40,6 +40,22 @@ pub(crate) fn is_writing() -> bool {
     IS_WRITING.get()
 }
 
+/// While it lives, this thread makes nodes for a plan. A panic on the way ends it as well.
+struct Writing;
+
+impl Writing {
+    fn start() -> Writing {
+        IS_WRITING.set(true);
+        Writing
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        IS_WRITING.set(false);
+    }
+}
+
 /// Writes out what a capture of number `before` has found; `capture` is this one's number.
 pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Written {
     let first = snapshot.graph();
@@ -61,7 +77,7 @@ pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Writt
         made: Vec::new(),
         key: KeyMap { inputs: Vec::new(), literals: Vec::new(), origins: Vec::new() },
     };
-    IS_WRITING.set(true);
+    let _writing = Writing::start();
     let mut roots = vec![Ref { node: 0, output: 0 }; first.roots.len()];
     for (node, place) in &snapshot.targets {
         for value in Value::all(node) {
@@ -69,7 +85,6 @@ pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Writt
             roots[place + value.output as usize] = writer.resolve(&value);
         }
     }
-    IS_WRITING.set(false);
     Written { graph: Graph { nodes: writer.list.into_nodes(), roots }, key: writer.key }
 }
 

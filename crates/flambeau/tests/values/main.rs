@@ -11,6 +11,7 @@ mod custom_kernel;
 mod data;
 mod data_augment;
 mod elementwise_values;
+mod evaluation_orders;
 mod first_values;
 mod functional;
 mod golden;

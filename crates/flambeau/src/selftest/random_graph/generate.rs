@@ -102,7 +102,8 @@ impl Generator {
                 0..42 => self.map(),
                 42..65 => self.view(),
                 65..73 => self.reduce(),
-                73..80 => self.rows(),
+                73..78 => self.rows(),
+                78..80 => self.used_twice(),
                 80..86 => self.gather(),
                 86..91 => self.matmul(),
                 _ => self.discrete(),
@@ -111,8 +112,16 @@ impl Generator {
     }
 
     fn random_shape(&mut self) -> Shape {
-        let rank = self.below(4);
-        (0..rank).map(|_| self.between(1, 5)).collect()
+        let rank = self.below(5);
+        let mut numel = 1;
+        let mut size = || {
+            // Sizes of one are where views, rows and broadcasts look alike.
+            let size = [1, 1, 2, 2, 3, 4, 5][self.below(7)];
+            let size = if numel * size <= MAX_NUMEL { size } else { 1 };
+            numel *= size;
+            size
+        };
+        (0..rank).map(|_| size()).collect()
     }
 
     fn leaf(&mut self, number: usize) {
@@ -152,7 +161,7 @@ impl Generator {
     }
 
     /// A value that broadcasts with a shape to something not too large, and fits a test.
-    fn find_beside(&mut self, shape: &Shape, fits: impl Fn(&Known) -> bool) -> Option<usize> {
+    pub fn find_beside(&mut self, shape: &Shape, fits: impl Fn(&Known) -> bool) -> Option<usize> {
         self.find(|known| {
             fits(known) && shape.broadcast(&known.shape).is_some_and(|shape| shape.numel() <= MAX_NUMEL)
         })

@@ -1,13 +1,16 @@
 //! Random graphs: what the planner makes of ops together, judged by the interpreter.
 //!
 //! A graph is a list of steps drawn from a seed. It is built once for the device and once for the interpreter;
-//! outputs and the gradients of a sum of their squares must agree. A graph that fails is made smaller before it is
-//! reported.
+//! outputs, a loss, the gradients of the loss and sometimes their own gradients must agree. Which of them are read, when,
+//! and with which others decides what a plan looks like, so that is drawn too (`order`). A graph that fails is made
+//! smaller before it is reported (`shrink`).
 
 mod generate;
 mod kind;
+mod order;
 mod recipe;
 mod rows;
+mod shrink;
 
 use super::check::read;
 use super::{CaseReport, primitives};
@@ -16,7 +19,8 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::reference;
 use crate::tensor::Tensor;
-use generate::Generator;
+use generate::{Generator, Known};
+use order::Order;
 use recipe::Step;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,19 +30,33 @@ const TOLERANCE: f64 = 1e-4;
 /// A change of the leaves about as small as f32 can hold, and how many times its effect a device may be off.
 const NUDGE: f64 = 6e-8;
 const SENSITIVITY: f64 = 30.0;
+/// Steps up to which a graph may have second derivatives: they are several times as many nodes.
+const SECOND_ORDER: usize = 14;
 
 /// A graph drawn from a seed.
 #[derive(Clone)]
 pub struct RandomGraph {
     seed: u64,
     steps: Vec<Step>,
+    known: Vec<Known>,
     outputs: Vec<usize>,
+    /// Are the gradients differentiated again?
+    second_order: bool,
+    order: Order,
 }
 
-/// The outputs of a graph and the gradients of its leaves.
+/// The results of a graph: outputs, loss, gradients of the leaves.
+#[derive(Default)]
 struct Results {
     tensors: Vec<Tensor>,
     names: Vec<String>,
+}
+
+impl Results {
+    fn push(&mut self, name: String, tensor: Tensor) {
+        self.names.push(name);
+        self.tensors.push(tensor);
+    }
 }
 
 impl RandomGraph {
@@ -60,7 +78,10 @@ impl RandomGraph {
         }
         outputs.sort_unstable();
         outputs.dedup();
-        RandomGraph { seed, steps: generator.steps, outputs }
+        let second_order = count <= SECOND_ORDER && generator.below(4) == 0;
+        let order = Order::draw(&mut generator);
+        let Generator { steps, known, .. } = generator;
+        RandomGraph { seed, steps, known, outputs, second_order, order }
     }
 
     /// The number of steps.
@@ -85,7 +106,8 @@ impl RandomGraph {
         needed
     }
 
-    fn build(&self, device: &Device, nudge: f64) -> Result<Results> {
+    /// All steps that are needed, as tensors.
+    fn forward(&self, device: &Device, nudge: f64) -> Result<Vec<Option<Tensor>>> {
         let needed = self.needed();
         let mut built: Vec<Option<Tensor>> = Vec::with_capacity(self.steps.len());
         for (position, step) in self.steps.iter().enumerate() {
@@ -97,47 +119,89 @@ impl RandomGraph {
             };
             built.push(tensor);
         }
-        let output = |&at: &usize| built[at].clone().expect("outputs are needed");
-        let mut tensors: Vec<Tensor> = self.outputs.iter().map(output).collect();
-        let mut names: Vec<String> = self.outputs.iter().map(|at| format!("output %{at}")).collect();
-        let mut loss: Option<Tensor> = None;
-        for tensor in tensors.iter().filter(|tensor| tensor.is_tracked()) {
-            let square = tensor.try_mul(tensor)?.try_sum(..)?;
-            loss = Some(match loss {
-                Some(loss) => loss.try_add(&square)?,
-                None => square,
-            });
+        Ok(built)
+    }
+
+    /// The outputs among the steps.
+    fn outputs(&self, built: &[Option<Tensor>]) -> Results {
+        let mut results = Results::default();
+        for &at in &self.outputs {
+            results.push(format!("output %{at}"), built[at].clone().expect("outputs are needed"));
         }
-        if let Some(loss) = loss {
-            let leaves: Vec<(usize, Tensor)> = built
-                .iter()
-                .enumerate()
-                .filter_map(|(at, tensor)| tensor.clone().map(|tensor| (at, tensor)))
-                .filter(|(_, tensor)| tensor.is_tracked() && tensor.is_leaf())
-                .collect();
-            let inputs: Vec<Tensor> = leaves.iter().map(|(_, leaf)| leaf.clone()).collect();
-            let grads = autograd::grad(&[loss], &inputs, BackwardOptions::default())?;
-            for ((at, _), grad) in leaves.iter().zip(grads) {
-                if let Some(grad) = grad {
-                    tensors.push(grad);
-                    names.push(format!("gradient of leaf %{at}"));
-                }
-            }
+        results
+    }
+
+    /// Adds the loss, which is the sum of all outputs' squares, the gradients of the leaves, and where they are asked for
+    /// those of the sum of the gradients' squares.
+    fn backward(&self, built: &[Option<Tensor>], results: &mut Results) -> Result<()> {
+        let Some(loss) = sum_of_squares(&results.tensors)? else { return Ok(()) };
+        let leaves = built.iter().enumerate().filter_map(|(at, tensor)| Some((at, tensor.clone()?)));
+        let leaves: Vec<(usize, Tensor)> =
+            leaves.filter(|(_, tensor)| tensor.is_tracked() && tensor.is_leaf()).collect();
+        let inputs: Vec<Tensor> = leaves.iter().map(|(_, leaf)| leaf.clone()).collect();
+        results.push("loss".into(), loss.clone());
+        let options = BackwardOptions { create_graph: self.second_order, ..Default::default() };
+        let grads: Vec<_> = autograd::grad(&[loss], &inputs, options)?;
+        let first: Vec<Tensor> = grads.iter().flatten().cloned().collect();
+        for ((at, _), grad) in leaves.iter().zip(grads) {
+            grad.into_iter().for_each(|grad| results.push(format!("gradient of leaf %{at}"), grad));
         }
-        Ok(Results { tensors, names })
+        if !self.second_order {
+            return Ok(());
+        }
+        let Some(squares) = sum_of_squares(&first)? else { return Ok(()) };
+        for ((at, _), grad) in
+            leaves.iter().zip(autograd::grad(&[squares], &inputs, BackwardOptions::default())?)
+        {
+            grad.into_iter().for_each(|grad| results.push(format!("second gradient of leaf %{at}"), grad));
+        }
+        Ok(())
+    }
+
+    /// What the interpreter says; `nudge` moves the leaves.
+    async fn truth(&self, truth: &Device, nudge: f64) -> Result<(Results, Vec<Vec<f64>>)> {
+        let built = self.forward(truth, nudge)?;
+        let mut results = self.outputs(&built);
+        self.backward(&built, &mut results)?;
+        let values = reference::evaluate(&results.tensors.iter().collect::<Vec<_>>()).await?;
+        Ok((results, values))
+    }
+
+    /// What a device says, read in the graph's order; None for what is never read.
+    async fn evaluate(&self, device: &Device) -> Result<Vec<Option<Vec<f64>>>> {
+        let built = self.forward(device, 0.0)?;
+        let mut results = self.outputs(&built);
+        if self.order.reads_outputs_first() {
+            read(&results.tensors.iter().collect::<Vec<_>>()).await?;
+        }
+        self.backward(&built, &mut results)?;
+        drop(built);
+        let mut values = vec![None; results.tensors.len()];
+        let rounds = self.order.rounds(values.len());
+        let read_at_all: BTreeSet<usize> = rounds.iter().flatten().copied().collect();
+        let mut held: Vec<Option<Tensor>> = results.tensors.into_iter().map(Some).collect();
+        held.iter_mut()
+            .enumerate()
+            .filter(|(at, _)| !read_at_all.contains(at))
+            .for_each(|(_, unread)| *unread = None);
+        if self.order.evaluates_all_held() {
+            device.evaluate_with_held(&[])?;
+        }
+        for round in rounds {
+            let tensors: Vec<Tensor> = round.iter().filter_map(|&at| held[at].take()).collect();
+            let got = read(&tensors.iter().collect::<Vec<_>>()).await?;
+            round.into_iter().zip(got).for_each(|(at, got)| values[at] = Some(got));
+        }
+        Ok(values)
     }
 
     /// Runs the graph on a device and judges it; a failure is reported for the smallest part that shows it.
     pub(super) async fn run(&self, device: &Device, truth: &Device) -> CaseReport {
         let mut report = CaseReport { name: format!("random graph {}", self.seed), ..Default::default() };
-        match self.judge(device, truth, &mut report).await {
-            Ok(None) => {}
-            Ok(Some(problem)) => {
-                let (part, problem) = self.shrink(device, truth, problem).await;
-                let again = format!("run it again with FLAMBEAU_SEED={}", self.seed);
-                report.failures.push(format!("{problem}\n{part}{again}"));
-            }
-            Err(error) => report.failures.push(format!("{error}\n{self}")),
+        if let Some(problem) = self.problem(device, truth, &mut report).await {
+            let (part, problem) = self.shrink(device, truth, problem).await;
+            let again = format!("run it again with FLAMBEAU_SEED={}", self.seed);
+            report.failures.push(format!("{problem}\n{part}{again}"));
         }
         report
     }
@@ -149,15 +213,14 @@ impl RandomGraph {
         truth: &Device,
         report: &mut CaseReport,
     ) -> Result<Option<String>> {
-        let expected = self.build(truth, 0.0)?;
+        let (expected, want) = self.truth(truth, 0.0).await?;
         expected.tensors.iter().for_each(|tensor| primitives::collect(tensor, &mut report.ops));
-        let actual = self.build(device, 0.0)?;
-        let want = reference::evaluate(&expected.tensors.iter().collect::<Vec<_>>()).await?;
-        let got = read(&actual.tensors.iter().collect::<Vec<_>>()).await?;
-        report.checks += want.len();
+        let got = self.evaluate(device).await?;
         let size = |values: &[f64]| values.iter().fold(1.0f64, |size, value| size.max(value.abs()));
         let mut nudged: Option<Vec<Vec<f64>>> = None;
         for (index, (got, want)) in got.iter().zip(&want).enumerate() {
+            let Some(got) = got else { continue };
+            report.checks += 1;
             let is_float = expected.tensors[index].dtype().is_float();
             let allowed = if is_float { TOLERANCE * size(want) } else { 0.0 };
             for k in 0..want.len() {
@@ -166,8 +229,7 @@ impl RandomGraph {
                     continue;
                 }
                 if nudged.is_none() {
-                    let moved = self.build(truth, NUDGE)?;
-                    nudged = Some(reference::evaluate(&moved.tensors.iter().collect::<Vec<_>>()).await?);
+                    nudged = Some(self.truth(truth, NUDGE).await?.1);
                 }
                 let moved = nudged.as_ref().map_or(want[k], |moved| moved[index][k]);
                 // Written so that a NaN fails.
@@ -181,30 +243,19 @@ impl RandomGraph {
         }
         Ok(None)
     }
+}
 
-    /// The part up to the first step that is wrong by itself.
-    async fn shrink(&self, device: &Device, truth: &Device, problem: String) -> (RandomGraph, String) {
-        for at in 0..self.steps.len() {
-            let part = RandomGraph { outputs: vec![at], ..self.clone() };
-            match part.judge(device, truth, &mut CaseReport::default()).await {
-                Ok(None) => {}
-                Ok(Some(problem)) => return (part, problem),
-                Err(error) => return (part, error.to_string()),
-            }
-        }
-        let mut smallest = (self.clone(), problem);
-        for drop in (0..self.outputs.len()).rev() {
-            let mut part = smallest.0.clone();
-            part.outputs.remove(drop);
-            if part.outputs.is_empty() {
-                continue;
-            }
-            if let Ok(Some(problem)) = part.judge(device, truth, &mut CaseReport::default()).await {
-                smallest = (part, problem);
-            }
-        }
-        smallest
+/// The sum of the squares of all that are tracked, if any is.
+fn sum_of_squares(tensors: &[Tensor]) -> Result<Option<Tensor>> {
+    let mut sum: Option<Tensor> = None;
+    for tensor in tensors.iter().filter(|tensor| tensor.is_tracked()) {
+        let square = tensor.try_mul(tensor)?.try_sum(..)?;
+        sum = Some(match sum {
+            Some(sum) => sum.try_add(&square)?,
+            None => square,
+        });
     }
+    Ok(sum)
 }
 
 impl fmt::Display for RandomGraph {
@@ -213,6 +264,7 @@ impl fmt::Display for RandomGraph {
         for (at, step) in self.steps.iter().enumerate().filter(|(at, _)| needed[*at]) {
             writeln!(f, "  %{at} = {step:?}")?;
         }
-        writeln!(f, "  outputs {:?}", self.outputs)
+        let order = if self.second_order { "with second gradients, " } else { "" };
+        writeln!(f, "  outputs {:?}, {order}read {:?}", self.outputs, self.order)
     }
 }
