@@ -20,7 +20,7 @@ pub fn attack(workspace: &Workspace, args: &[&str]) -> Result<bool, Failure> {
 
 /// A fixed sample of every attack, on the CPU and on the tests' GPU adapter, with debug assertions.
 pub fn sample(workspace: &Workspace) -> Result<Report, Failure> {
-    let mut build = workspace.cargo(&["build", "--package", "soak"]);
+    let mut build = workspace.cargo(&["build", "--workspace", "--bin", "soak"]);
     shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test soak`.")?;
     for device in ["cpu", setup::device()] {
         let program = format!("soak{}", std::env::consts::EXE_SUFFIX);

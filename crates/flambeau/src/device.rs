@@ -120,13 +120,16 @@ impl Device {
         }
     }
 
-    /// Goes on after a fault (an index out of range, a NaN in debug mode). Parameters are as they were before the
-    /// faulty step; values computed between the fault and this call stay unreadable.
+    /// Goes on after a fault (an index out of range, a NaN in debug mode), as reading a value that tells of it does too.
+    /// Parameters are as they were before the faulty step; values computed from those of the faulty run stay unreadable.
     pub fn clear_fault(&self) -> Result<()> {
         match &self.0.backend {
             Backend::Cpu(_) => Ok(()),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.clear_fault(self.runs()),
+            Backend::Gpu(gpu) => {
+                gpu.clear_fault();
+                Ok(())
+            }
         }
     }
 
@@ -245,6 +248,14 @@ impl Device {
         }
     }
 
+    /// Lets the `nth` allocation on a GPU from now on fail, as if there were no memory, for tests; 0: none.
+    #[doc(hidden)]
+    pub fn refuse_allocation(&self, nth: u64) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().refuse_allocation(nth);
+        }
+    }
+
     /// Gives pooled GPU memory back to the driver.
     pub fn trim(&self) {
         if let Some(gpu) = self.as_gpu() {
@@ -278,7 +289,7 @@ impl Device {
             return Err(Error::shape("tensor_from_buffer", message));
         }
         let buffer = Buffer::Gpu(gpu.runtime().adopt_buffer(buffer)?);
-        Ok(Tensor::from_storage(Storage { buffer, run: 0, guarded: true }, meta, self))
+        Ok(Tensor::from_storage(Storage { buffer, witness: None, guarded: true }, meta, self))
     }
 
     /// Ends the GPU device, as if it had been lost: everything after this is [`Error::DeviceLost`].

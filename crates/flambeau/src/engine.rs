@@ -1,6 +1,6 @@
 //! The engine of a device: turns a demand for values into a run of a cached plan.
 
-use crate::backend::{Buffer, ReadRequest, Run, Transfer};
+use crate::backend::{Buffer, ReadRequest, Results, Run, Transfer, Witness};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -128,16 +128,24 @@ fn is_guarded(snapshot: &Snapshot, root: Ref) -> bool {
     }
 }
 
+/// The witnesses of a snapshot's inputs, each with whether all its inputs are valid even after a fault.
+fn witnesses(snapshot: &Snapshot) -> Vec<(Arc<Witness>, bool)> {
+    let mut witnesses: Vec<(Arc<Witness>, bool)> = Vec::new();
+    for storage in &snapshot.inputs {
+        let Some(witness) = &storage.witness else { continue };
+        match witnesses.iter_mut().find(|(known, _)| Arc::ptr_eq(known, witness)) {
+            Some((_, guarded)) => *guarded &= storage.guarded,
+            None => witnesses.push((witness.clone(), storage.guarded)),
+        }
+    }
+    witnesses
+}
+
 impl Device {
     /// Counts of evaluations and of the plan cache.
     pub fn plan_stats(&self) -> PlanStats {
         let plans = lock(&self.engine().plans);
         PlanStats { cached: plans.cached.len(), ..plans.stats }
-    }
-
-    /// The number of the latest run.
-    pub(crate) fn runs(&self) -> u64 {
-        lock(&self.engine().plans).runs
     }
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
@@ -170,7 +178,7 @@ impl Device {
     /// Makes memory for values given by the host.
     pub(crate) fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Storage> {
         let buffer = self.backend().upload(dtype, bytes)?;
-        Ok(Storage { buffer, run: 0, guarded: true })
+        Ok(Storage { buffer, witness: None, guarded: true })
     }
 
     /// Evaluates these values.
@@ -209,10 +217,7 @@ impl Device {
         if snapshot.targets.is_empty() {
             return Ok(0);
         }
-        let untrusted = snapshot.inputs.iter().filter(|storage| !storage.guarded);
-        if let Some(fault) = untrusted.filter_map(|storage| self.backend().void_because(storage.run)).next() {
-            return Err(Error::Poisoned(Box::new(fault)));
-        }
+        let witnesses = witnesses(&snapshot);
         plans.runs += 1;
         let number = plans.runs;
         let cached = match known {
@@ -234,13 +239,14 @@ impl Device {
             plan,
             compiled: &**compiled,
             inputs: &inputs,
+            witnesses: &witnesses,
             data: &snapshot.data,
             number,
             locations: &snapshot.locations,
             origins: key.as_ref().map(|key| &key.origins[..]),
             later: !updates.is_empty(),
         };
-        let buffers = self.backend().run(&run)?;
+        let Results { buffers, witness } = self.backend().run(&run)?;
         plans.stats.runs += 1;
         plans.stats.kernels += plan.kernels.len() as u64;
         let cost = plan.cost();
@@ -250,8 +256,9 @@ impl Device {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
                 || is_guarded(&snapshot, snapshot.graph().roots[*first]);
             let outputs = buffers[*first..*first + node.outputs.len()].iter();
-            let storages =
-                outputs.map(|buffer| Arc::new(Storage { buffer: buffer.clone(), run: number, guarded }));
+            let storages = outputs.map(|buffer| {
+                Arc::new(Storage { buffer: buffer.clone(), witness: witness.clone(), guarded })
+            });
             node.fill(storages.collect::<SmallVec<_>>());
         }
         Ok(number)
@@ -297,8 +304,8 @@ impl Device {
         for value in values {
             let storage = value.storage().ok_or_else(|| Error::Gpu("a value was not evaluated".into()))?;
             let (dtype, numel) = (value.meta().dtype, value.meta().numel());
-            let Storage { run, guarded, .. } = *storage;
-            requests.push(ReadRequest { buffer: storage.buffer.clone(), dtype, numel, run, guarded });
+            let Storage { buffer, witness, guarded } = (*storage).clone();
+            requests.push(ReadRequest { buffer, dtype, numel, witness, guarded });
         }
         let transfer = self.backend().begin_read(&requests);
         Ok(Reading { device: self.clone(), requests, transfer })

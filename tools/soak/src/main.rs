@@ -4,10 +4,15 @@
 //! hang, a wrong number, memory beyond a budget. Every case depends on the seed and its own number alone, so
 //! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
 
+mod allocations;
 mod graphs;
+mod growth;
+mod lost;
 mod memory;
 mod random;
 mod session;
+mod threads;
+mod work;
 
 use clap::Parser;
 use session::{Limit, Session};
@@ -23,12 +28,34 @@ struct Attack {
     run: fn(&mut Session),
 }
 
-const ATTACKS: &[Attack] = &[Attack {
-    name: "graphs",
-    about: "random graphs, read in every order, against the f64 interpreter",
-    sample: 300,
-    run: graphs::run,
-}];
+const ATTACKS: &[Attack] = &[
+    Attack {
+        name: "graphs",
+        about: "random graphs, read in every order, against the f64 interpreter",
+        sample: 300,
+        run: graphs::run,
+    },
+    Attack {
+        name: "lost",
+        about: "the device destroyed at every step and moment of a run",
+        sample: 6,
+        run: lost::run,
+    },
+    Attack {
+        name: "allocations",
+        about: "every allocation of a training step fails once",
+        sample: 60,
+        run: allocations::run,
+    },
+    Attack {
+        name: "threads",
+        about: "eight threads on one device, some with faults",
+        sample: 10,
+        run: threads::run,
+    },
+    Attack { name: "steps", about: "memory over many steps", sample: 2000, run: growth::steps },
+    Attack { name: "shapes", about: "memory over many shapes", sample: 2000, run: growth::shapes },
+];
 
 /// Attacks the library until the time or the number of cases is over.
 #[derive(Parser)]

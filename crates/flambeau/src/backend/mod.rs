@@ -6,7 +6,7 @@ pub(crate) mod wgpu;
 pub(crate) mod wgsl;
 
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::{Plan, PlanOptions};
 use std::any::Any;
 use std::panic::Location;
@@ -88,8 +88,8 @@ pub(crate) struct ReadRequest {
     pub buffer: Buffer,
     pub dtype: DType,
     pub numel: usize,
-    /// The run that computed it.
-    pub run: u64,
+    /// Knows whether the run that computed it had a fault.
+    pub witness: Option<Arc<Witness>>,
     /// Valid even if that run had a fault.
     pub guarded: bool,
 }
@@ -104,7 +104,22 @@ pub(crate) enum Transfer {
     Done(Vec<Vec<u8>>),
     /// Submitted; the future waits.
     #[cfg(feature = "gpu")]
-    UnderWay(Arriving),
+    UnderWay { arriving: Arriving, witnesses: Vec<Arc<Witness>> },
+}
+
+/// Nobody: on the CPU a fault fails its run at once.
+#[cfg(not(feature = "gpu"))]
+#[derive(Debug)]
+pub(crate) enum Witness {}
+#[cfg(feature = "gpu")]
+pub(crate) use wgpu::Witness;
+
+/// What a run gives.
+pub(crate) struct Results {
+    /// Those of the plan's roots, in order.
+    pub buffers: Vec<Buffer>,
+    /// Knows whether the run has a fault, if it may have one.
+    pub witness: Option<Arc<Witness>>,
 }
 
 /// What one run of a plan is given.
@@ -112,6 +127,8 @@ pub(crate) struct Run<'a> {
     pub plan: &'a Plan,
     pub compiled: &'a (dyn Any + Send + Sync),
     pub inputs: &'a [Buffer],
+    /// The witnesses of the runs that computed the inputs, and whether these are valid even after a fault.
+    pub witnesses: &'a [(Arc<Witness>, bool)],
     pub data: &'a [Scalar],
     /// The run's number on its device.
     pub number: u64,
@@ -157,10 +174,10 @@ impl Backend {
         }
     }
 
-    /// Runs a plan; returns the buffers of its roots, in order.
-    pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
+    /// Runs a plan.
+    pub fn run(&self, run: &Run) -> Result<Results> {
         match self {
-            Backend::Cpu(cpu) => cpu.run(run),
+            Backend::Cpu(cpu) => Ok(Results { buffers: cpu.run(run)?, witness: None }),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.run(run),
         }
@@ -191,18 +208,21 @@ impl Backend {
         match (self, transfer) {
             (_, Transfer::Done(values)) => Ok(values),
             #[cfg(feature = "gpu")]
-            (Backend::Gpu(gpu), Transfer::UnderWay(future)) => gpu.finish_read(requests, future.await?),
+            (Backend::Gpu(gpu), Transfer::UnderWay { arriving, witnesses }) => {
+                gpu.finish_read(requests, &witnesses, arriving.await?)
+            }
             #[cfg(feature = "gpu")]
-            (Backend::Cpu(_), Transfer::UnderWay(_)) => unreachable!("the CPU has its values at hand"),
+            (Backend::Cpu(_), Transfer::UnderWay { .. }) => unreachable!("the CPU has its values at hand"),
         }
     }
 
-    /// The fault, cleared since, that made this run void; values it computed are not to be trusted.
-    pub fn void_because(&self, run: u64) -> Option<Error> {
+    /// Stretches of runs: the updates of who made the first of one changed nothing in all of it, because of a fault. (On the
+    /// CPU a fault fails its run at once, which then does not count.)
+    pub fn void_runs(&self) -> Vec<(u64, u64)> {
         match self {
-            Backend::Cpu(cpu) => cpu.void_because(run),
+            Backend::Cpu(_) => Vec::new(),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.void_because(run),
+            Backend::Gpu(gpu) => gpu.void_runs(),
         }
     }
 

@@ -140,21 +140,74 @@ impl Params {
     }
 }
 
-/// Declares the status words and `fl_fault`, which records the first fault: the node, the run, and a value.
-/// A fault stays until the host has seen it; `fl_healthy` is false until then.
+/// Whether a kernel is compiled without bounds checks, loop bounding, division checks and zeroed workgroup memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trust {
+    unchecked: bool,
+}
+
+impl Trust {
+    /// The driver checks: for kernels that users write.
+    pub const CHECKED: Trust = Trust { unchecked: false };
+
+    /// For kernels that the library generates.
+    // SAFETY: they find elements by the accesses of a plan, which `plan::verify` holds to the bounds of their buffers in
+    // every test, indexes read from memory are compared with the size first, and the op suite runs each of them.
+    pub const OURS: Trust = unsafe { Trust::unchecked() };
+
+    /// No checks.
+    ///
+    /// # Safety
+    /// The kernel keeps its indexes in range, ends its loops, never divides an integer by zero, and writes workgroup memory
+    /// before reading it.
+    pub const unsafe fn unchecked() -> Trust {
+        Trust { unchecked: true }
+    }
+
+    /// Are the driver's checks left out?
+    pub fn is_unchecked(self) -> bool {
+        self.unchecked
+    }
+}
+
+/// Declares the device's status words and what kernels do with them. A slot is four words: the run that had a fault, the
+/// node, the run in which it began, and a value (see `wgpu::fault`).
 pub(crate) fn status_declaration(binding: usize) -> String {
     format!(
-        "@group(0) @binding({binding}) var<storage, read_write> status: array<atomic<u32>, 4>;
-fn fl_fault(node: u32, run: u32, value: u32) {{
-    if (atomicAdd(&status[0], 1u) == 0u) {{
-        atomicStore(&status[1], node);
-        atomicStore(&status[2], run);
-        atomicStore(&status[3], value);
+        "@group(0) @binding({binding}) var<storage, read_write> status: array<atomic<u32>>;
+fn fl_fault(slot: u32, run: u32, node: u32, value: u32) {{
+    if (atomicExchange(&status[slot], run) != run) {{
+        atomicStore(&status[slot + 1u], node);
+        atomicStore(&status[slot + 2u], run);
+        atomicStore(&status[slot + 3u], value);
     }}
 }}
-fn fl_healthy() -> bool {{ return atomicLoad(&status[0]) == 0u; }}
+fn fl_take_over(slot: u32, run: u32, other: u32, its_run: u32, after: u32) -> bool {{
+    if (other == 0u) {{ return false; }}
+    if (atomicLoad(&status[other]) != its_run || atomicLoad(&status[other + 2u]) <= after) {{ return false; }}
+    if (atomicExchange(&status[slot], run) != run) {{
+        for (var k = 1u; k < 4u; k++) {{ atomicStore(&status[slot + k], atomicLoad(&status[other + k])); }}
+    }}
+    return true;
+}}
 "
     )
+}
+
+/// WGSL that reports a fault of a node with a value.
+pub(crate) fn fault(params: &mut Params, node: u32, value: &str) -> String {
+    let (slot, run) = (params.push(Param::Status(0)), params.push(Param::Run));
+    format!("fl_fault({slot}, {run}, {}, {value});", params.push(Param::Fixed(node)))
+}
+
+/// A WGSL expression: has the run had no fault, and none of those whose faults it takes over?
+pub(crate) fn healthy(params: &mut Params) -> String {
+    let run = params.push(Param::Run);
+    let words: Vec<String> = (0..7).map(|k| params.push(Param::Status(k))).collect();
+    let take = |k: usize| {
+        format!("!fl_take_over({}, {run}, {}, {}, {})", words[0], words[k], words[k + 1], words[k + 2])
+    };
+    format!("(atomicLoad(&status[{}]) != {run} && {} && {})", words[0], take(1), take(4))
 }
 
 /// A grid of workgroups for `count` threads: a kernel finds its number as

@@ -4,7 +4,7 @@
 //! the largest number, so the index settles every tie and the result is the one stable order.
 
 use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::backend::wgsl::groups_for;
@@ -332,7 +332,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             params: numbers.iter().map(|&number| Param::Fixed(number as u32)).collect(),
             groups,
             scratch: self.scratch(),
-            trusted: true,
+            trust: Trust::OURS,
             checks: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Kernels written by the user, as ops: a WGSL shader, and if given, a form for the CPU and a derivative rule.
 
 use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer, cast};
 use crate::dtype::{DType, Element, Lane, Scalar};
@@ -205,7 +205,7 @@ impl Structured for Custom {
             params: (0..self.uniforms).map(word).collect(),
             groups: self.workgroups,
             scratch: Vec::new(),
-            trusted: false,
+            trust: Trust::CHECKED,
             checks: None,
         }])
     }
@@ -256,6 +256,6 @@ mod tests {
         let programs = validate(&call(op, &inputs, &outputs));
         assert_eq!(programs[0].bindings, [Bound::Input(0), Bound::Input(1), Bound::Output(0)]);
         assert_eq!(programs[0].params, [Param::Data(0, Lane::U32)]);
-        assert!(!programs[0].trusted);
+        assert_eq!(programs[0].trust, Trust::CHECKED);
     }
 }

@@ -4,7 +4,7 @@
 //! the packed values write straight into their places (`plan::pack`); then nothing is copied, and the gaps between
 //! the places hold anything.
 
-use super::structured::{Bound, Exact, Layout, Program, Structured};
+use super::structured::{Bound, Exact, Layout, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::backend::wgsl::{Params, groups_for, storage_type};
@@ -113,7 +113,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(numel, 64),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -2,7 +2,7 @@
 //! second kernel adds them up in their order, so that the result is the same in every run.
 
 use super::results::Results;
-use super::structured::{Bound, Program};
+use super::structured::{Bound, Program, Trust};
 use crate::backend::wgsl::{Params, groups_for, lane_type};
 use crate::plan::kernel::StructuredCall;
 
@@ -44,7 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(c.numel(), 64),
         scratch: scratch(call, parts),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Scans: running sums and products along one dimension, in either direction.
 
 use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::backend::wgsl::{groups_for, lane_type, narrow, storage_type, widen};
@@ -295,7 +295,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             params: [rows, length, inner].iter().map(|&size| Param::Fixed(size as u32)).collect(),
             groups,
             scratch: Vec::new(),
-            trusted: true,
+            trust: Trust::OURS,
             checks: None,
         }
     }

@@ -120,7 +120,11 @@ pub(crate) enum Param {
     Linear(crate::plan::access::Linear),
     /// The run's number, for fault reports.
     Run,
+    /// A word of what the run's kernels are told about faults: its slot, then runs that it is made from.
+    Status(u8),
 }
+
+pub(crate) use crate::backend::wgsl::Trust;
 
 /// Which buffer a shader's binding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,8 +154,8 @@ pub(crate) struct Program {
     pub groups: [u32; 3],
     /// Bytes of the scratch buffers this and the other programs of the call name; equal in all of them.
     pub scratch: Vec<u64>,
-    /// Written by us and safe without the driver's index checks.
-    pub trusted: bool,
+    /// Whether the driver has to check its indexes.
+    pub trust: Trust,
     /// The size of the dimension it indexes with values from memory, if it does: a fault names it.
     pub checks: Option<usize>,
 }

@@ -1,6 +1,6 @@
 //! Helpers for the unit tests of structured ops: calls made by hand, and validation of the shaders they give.
 
-use super::structured::{Bound, Program};
+use super::structured::{Bound, Program, Trust};
 use super::{Meta, Op, StructuredOp};
 use crate::dtype::DType;
 use crate::plan::access::Access;
@@ -45,7 +45,10 @@ pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
         assert!(module.entry_points.iter().any(|entry| entry.name == program.entry));
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
         let vectors = program.params.len().div_ceil(4);
-        assert!(source.contains(&format!("params: array<vec4<u32>, {vectors}>")) || !program.trusted);
+        assert!(
+            source.contains(&format!("params: array<vec4<u32>, {vectors}>"))
+                || program.trust == Trust::CHECKED
+        );
         for bound in &program.bindings {
             if let Bound::Scratch(number) = bound {
                 assert!(*number < program.scratch.len());

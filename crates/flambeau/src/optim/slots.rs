@@ -257,19 +257,26 @@ impl Slots {
 
     /// Steps that a fault on the device has made void do not count.
     fn forget_void_steps(&mut self) {
-        while let Some((run, moved)) = self.recent.back()
-            && self.device.backend().void_because(*run).is_some()
-        {
+        for (_, moved) in self.recent.split_off(self.first_void()) {
             moved.iter().flat_map(|members| &**members).for_each(|&member| self.slots[member].steps -= 1);
-            self.recent.pop_back();
         }
+    }
+
+    /// From which of the recent steps on a fault has made them void; their number if none is.
+    fn first_void(&self) -> usize {
+        let void = self.device.backend().void_runs();
+        let is_void = |(run, _): &(u64, Vec<Arc<[usize]>>)| {
+            let is_own = |start: u64| self.recent.iter().any(|(run, _)| *run == start);
+            void.iter().any(|&(start, end)| (start..=end).contains(run) && is_own(start))
+        };
+        let sound = self.recent.iter().rev().position(|step| void.is_empty() || !is_void(step));
+        sound.map_or(0, |position| self.recent.len() - position)
     }
 
     /// The steps each parameter has taken, without those that a fault has made void.
     pub fn steps(&self) -> Vec<u64> {
         let mut steps: Vec<u64> = self.slots.iter().map(|slot| slot.steps).collect();
-        let void = |(run, _): &&(u64, Vec<Arc<[usize]>>)| self.device.backend().void_because(*run).is_some();
-        for (_, moved) in self.recent.iter().rev().take_while(void) {
+        for (_, moved) in self.recent.iter().skip(self.first_void()) {
             moved.iter().flat_map(|members| &**members).for_each(|&member| steps[member] -= 1);
         }
         steps

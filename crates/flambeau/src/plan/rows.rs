@@ -7,7 +7,7 @@
 
 use super::access::{Access, Axis};
 use super::graph::Graph;
-use super::kernel::{Fused, Inst, InstKind};
+use super::kernel::{Fused, Inst, InstKind, Output};
 use super::schedule::{Paths, Step};
 use crate::op::{Op, View};
 use crate::shape::Shape;
@@ -278,7 +278,9 @@ impl Fused {
             let reads_inner = inst.inner || matches!(inst.kind, InstKind::Reduce { .. });
             inst.args().iter().any(|&arg| self.insts[arg].inner != reads_inner)
         };
-        let full = self.outputs.iter().any(|output| self.insts[output.inst].inner);
+        // In rows of one element all values are per row, but not all results lie in the order of the rows.
+        let is_full = |output: &Output| self.insts[output.inst].inner || !space.is_per_row(&output.access);
+        let full = self.outputs.iter().any(is_full);
         if !rows.broadcast && reductions <= 1 && !full && !self.insts.iter().any(crosses) {
             return;
         }
@@ -292,7 +294,6 @@ impl Fused {
             self.insts[position].inner = inner && !matches!(inst.kind, InstKind::Reduce { .. });
         }
         for output in &mut self.outputs {
-            // In rows of one element all values are per row, but not all results lie in the order of the rows.
             output.per_element = self.insts[output.inst].inner || !space.is_per_row(&output.access);
         }
         self.phases = self.in_phases();

@@ -258,7 +258,7 @@ impl Checker<'_> {
 /// and the last element can be judged.
 fn stays_inside(access: &Access, numel: usize, further: i64) -> Result<(), String> {
     for (depth, level) in access.levels.iter().enumerate() {
-        if level.axes.iter().any(|axis| axis.size == 0) {
+        if level.axes.iter().any(|axis| elements(axis) == 0) {
             return Ok(());
         }
         let next = access.levels.get(depth + 1);
@@ -283,11 +283,13 @@ fn stays_inside(access: &Access, numel: usize, further: i64) -> Result<(), Strin
     Ok(())
 }
 
+/// How many coordinates of an axis have an element, at most.
+fn elements(axis: &Axis) -> usize {
+    axis.embedding.as_ref().map_or(axis.size, |embedding| embedding.len.min(axis.size))
+}
+
 /// The smallest and the largest number of a level, without its offset.
 fn span(level: &Level) -> (i64, i64) {
-    let reach = |axis: &Axis| {
-        let steps = axis.embedding.as_ref().map_or(axis.size, |embedding| embedding.len.min(axis.size));
-        axis.stride * (steps as i64 - 1).max(0)
-    };
+    let reach = |axis: &Axis| axis.stride * (elements(axis) as i64 - 1).max(0);
     level.axes.iter().map(reach).fold((0, 0), |(low, high), reach| (low + reach.min(0), high + reach.max(0)))
 }

@@ -3,7 +3,7 @@
 //! A node is pending (an op and its inputs) until an evaluation makes it ready (storage). The compute edges are cut
 //! at that moment; autograd's edges live elsewhere (`autograd::function`) and are not affected.
 
-use crate::backend::Buffer;
+use crate::backend::{Buffer, Witness};
 use crate::device::Device;
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op};
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Contiguous memory on a device that holds one value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Storage {
     pub buffer: Buffer,
-    /// The number of the run that wrote it; 0 for uploads.
-    pub run: u64,
+    /// Knows whether the run that wrote it had a fault, if it may have had one.
+    pub witness: Option<Arc<Witness>>,
     /// Written by a guarded update: valid even when its run had a fault.
     pub guarded: bool,
 }

@@ -33,7 +33,7 @@ impl Tensor {
                 return None;
             }
         }
-        let storage = Storage { buffer: whole, run: storage.run, guarded: storage.guarded };
+        let storage = Storage { buffer: whole, ..(*storage).clone() };
         Some(Tensor::evaluated(first, storage, [len].into()))
     }
 
@@ -43,7 +43,7 @@ impl Tensor {
     pub(crate) fn evaluated_part(&self, start: usize, shape: &Shape) -> Option<Tensor> {
         let whole = self.value().storage()?;
         let buffer = whole.buffer.part(self.dtype(), start, shape.numel());
-        let storage = Storage { buffer, run: whole.run, guarded: whole.guarded };
+        let storage = Storage { buffer, ..(*whole).clone() };
         Some(self.evaluated(storage, shape.clone()))
     }
 

@@ -67,3 +67,15 @@ fn a_value_of_which_a_sum_sees_only_a_part() {
         assert_values(&sum, &[8.0]);
     }
 }
+
+#[test]
+fn a_result_that_is_permuted_beside_a_sum_over_one_element() {
+    for device in devices() {
+        let x = Tensor::new([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]], &device);
+        let doubled = &x * 2.0;
+        let sum = x.sum(0).permute(&[1, 0]).add(doubled.permute(&[0, 2, 1])).sum(0);
+        flambeau::eval(&[&sum, &doubled]).unwrap();
+        assert_values(&doubled, &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+        assert_values(&sum, &[3.0, 12.0, 6.0, 15.0, 9.0, 18.0]);
+    }
+}

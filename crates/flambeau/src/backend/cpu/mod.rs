@@ -44,11 +44,6 @@ impl Cpu {
         PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true, pack_in_place: false }
     }
 
-    /// A fault on the CPU fails its run at once, which then does not count.
-    pub fn void_because(&self, _: u64) -> Option<Error> {
-        None
-    }
-
     /// The CPU takes every dtype.
     pub fn accepts(&self, _: DType) -> Result<()> {
         Ok(())

@@ -11,7 +11,7 @@ use super::wide::Wide;
 use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::Elementwise;
-use crate::op::structured::{Bound, Param, Program};
+use crate::op::structured::{Bound, Param, Program, Trust};
 use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
 
@@ -271,7 +271,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             params: self.params.list,
             groups,
             scratch,
-            trusted: true,
+            trust: Trust::OURS,
             checks: self.checks,
         }
     }
@@ -431,7 +431,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let [k0, k1, c0, c1] = words;
                 masked(format!("fl_random_bits(vec2<u32>({k0}, {k1}), vec2<u32>({c0}, {c1}), {at})"), &exists)
             }
-            InstKind::Healthy => "fl_healthy()".into(),
+            InstKind::Healthy => wgsl::healthy(&mut self.params),
             InstKind::Map { op, args } => self.map(op, args, inst.dtype),
             InstKind::Cast { arg } => convert(&format!("v{arg}"), self.kernel.insts[*arg].dtype, inst.dtype),
             InstKind::Mask { arg, access } => {
@@ -441,15 +441,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             InstKind::Gather { operand, access, index, stride, size } => {
                 let Located { at, exists } = self.locate(access, code, pad);
                 let name = self.name("g");
-                let (size_param, node) = (self.params.size(*size), self.params.size(inst.node as usize));
-                let run = self.params.push(Param::Run);
+                let size_param = self.params.size(*size);
+                let fault = wgsl::fault(&mut self.params, inst.node, &name);
                 self.checks = Some(self.checks.map_or(*size, |known| known.max(*size)));
                 let wanted = exists.as_ref().map_or(String::new(), |exists| format!("{exists} && "));
                 _ = writeln!(code, "{pad}var {name} = u32(v{index});");
-                _ = writeln!(
-                    code,
-                    "{pad}if ({wanted}{name} >= {size_param}) {{ fl_fault({node}, {run}, {name}); {name} = 0u; }}"
-                );
+                _ = writeln!(code, "{pad}if ({wanted}{name} >= {size_param}) {{ {fault} {name} = 0u; }}");
                 let step = self.params.stride(*stride);
                 let at = match &exists {
                     Some(exists) => format!("select(0u, {at} + {name} * {step}, {exists})"),

@@ -46,6 +46,8 @@ pub(super) struct CompiledPlan {
     /// Bytes of scratch buffers.
     pub scratch: Vec<u64>,
     pub checks: Vec<Check>,
+    /// Are updates in it that a fault stops?
+    pub is_guard: bool,
 }
 
 impl CompiledPlan {
@@ -56,6 +58,7 @@ impl CompiledPlan {
             patches: Vec::new(),
             scratch: Vec::new(),
             checks: Vec::new(),
+            is_guard: false,
         };
         for (kernel, cost) in plan.kernels.iter().zip(&plan.costs) {
             if kernel.outputs().iter().all(|&place| is_empty(plan, place)) {
@@ -136,8 +139,8 @@ impl CompiledPlan {
         if !program.params.is_empty() {
             bindings.push(Binding::Uniform);
         }
-        let pipeline =
-            runtime.pipeline(label, &program.source, &program.entry, &bindings, program.trusted)?;
+        let pipeline = runtime.pipeline(label, &program.source, &program.entry, &bindings, program.trust)?;
+        self.is_guard |= program.params.contains(&Param::Status(1));
         let uniform = self.block(&program.params);
         let (label, groups) = (label.to_string(), program.groups);
         let work = KernelWork::default();
@@ -153,7 +156,7 @@ impl CompiledPlan {
             let word = match param {
                 Param::Fixed(word) => *word,
                 Param::Linear(linear) if linear.terms.is_empty() => linear.constant as u32,
-                Param::Linear(_) | Param::Data(..) | Param::Run => {
+                Param::Linear(_) | Param::Data(..) | Param::Run | Param::Status(_) => {
                     self.patches.push((self.uniforms.len(), param.clone()));
                     0
                 }

@@ -14,21 +14,26 @@ mod rows;
 pub(crate) mod runtime;
 mod wide;
 
-use super::wgsl::storage_bytes;
-use super::{Buffer, ReadRequest, Run, Transfer};
-use crate::dtype::{DType, Lane, Scalar};
+use super::wgsl::{Trust, storage_bytes};
+use super::{Buffer, ReadRequest, Results, Run, Transfer};
+use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
 use crate::op::structured::Param;
 use crate::plan::kernel::{Place, PlanBuffer};
 use crate::plan::{Plan, PlanOptions};
 use compile::{CompiledPlan, Source};
-use runtime::{Dispatch, GpuBuffer, GpuConfig, Runtime};
+pub(crate) use fault::Witness;
+use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, Runtime};
 use smallvec::SmallVec;
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Kernels per submission: above this a plan is cut, so that no submission trips a driver's watchdog.
 const MAX_DISPATCHES: usize = 512;
+
+/// What the kernel that takes over faults binds.
+const MERGE_BINDINGS: [Binding; 2] = [Binding::ReadWrite, Binding::Uniform];
 
 /// A GPU, through wgpu.
 pub(crate) struct Gpu {
@@ -88,9 +93,10 @@ impl Gpu {
         Ok(Box::new(CompiledPlan::new(plan, &self.runtime)?))
     }
 
-    pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
-        self.faults.check()?;
+    pub fn run(&self, run: &Run) -> Result<Results> {
         let compiled = run.compiled.downcast_ref::<CompiledPlan>().expect("this backend compiled the plan");
+        let watch = self.faults.begin(&self.runtime, run, !compiled.checks.is_empty(), compiled.is_guard)?;
+        let status = self.faults.status();
         let plan = run.plan;
         let alloc = |bytes: u64| self.runtime.alloc(bytes);
         let slots = plan.slots.iter().map(|&bytes| alloc(bytes)).collect::<Result<Vec<_>>>()?;
@@ -114,28 +120,52 @@ impl Gpu {
             Source::Place(Place::Input(input)) => run.inputs[input as usize].gpu(),
             Source::Place(Place::Buffer(buffer)) => &buffers[buffer as usize],
             Source::Scratch(number) => &scratch[number],
-            Source::Status => self.faults.status(),
+            Source::Status => &status,
         };
         let mut uniforms = compiled.uniforms.clone();
         for (offset, param) in &compiled.patches {
-            let word = resolve(param, run.data, run.number);
+            let word = resolve(param, run, &watch.words);
             uniforms[*offset..*offset + 4].copy_from_slice(&word.to_le_bytes());
         }
+        let merge = match watch.merged.is_empty() {
+            true => None,
+            false => Some(self.runtime.pipeline(
+                "take over faults",
+                &fault::merge(),
+                "main",
+                &MERGE_BINDINGS,
+                Trust::OURS,
+            )?),
+        };
+        let merged = watch.merged.iter().map(|words| {
+            let start = uniforms.len().next_multiple_of(256);
+            uniforms.resize(start, 0);
+            uniforms.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            start as u64..uniforms.len() as u64
+        });
+        let merged: Vec<Range<u64>> = merged.collect();
+        let bound_status = [&status];
+        let taken_over = merge.iter().flat_map(|pipeline| {
+            merged.iter().map(|uniform| Dispatch {
+                pipeline,
+                buffers: &bound_status,
+                uniform: uniform.clone(),
+                groups: [1, 1, 1],
+                label: "take over faults",
+                work: KernelWork::default(),
+            })
+        });
         let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
             compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
-        let dispatches: Vec<Dispatch> = compiled
-            .kernels
-            .iter()
-            .zip(&bound)
-            .map(|(kernel, buffers)| Dispatch {
-                pipeline: &kernel.pipeline,
-                buffers,
-                uniform: kernel.uniform.clone(),
-                groups: kernel.groups,
-                label: &kernel.label,
-                work: kernel.work,
-            })
-            .collect();
+        let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| Dispatch {
+            pipeline: &kernel.pipeline,
+            buffers,
+            uniform: kernel.uniform.clone(),
+            groups: kernel.groups,
+            label: &kernel.label,
+            work: kernel.work,
+        });
+        let dispatches: Vec<Dispatch> = taken_over.chain(kernels).collect();
         for part in dispatches.chunks(MAX_DISPATCHES) {
             self.runtime.submit(uniforms.clone(), part, run.later)?;
         }
@@ -144,7 +174,7 @@ impl Gpu {
             Place::Input(input) => run.inputs[input as usize].clone(),
             Place::Buffer(buffer) => Buffer::Gpu(buffers[buffer as usize].clone()),
         };
-        Ok(plan.roots.iter().map(root).collect())
+        Ok(Results { buffers: plan.roots.iter().map(root).collect(), witness: watch.witness })
     }
 
     /// Uploads values given in host layout; bytes and booleans are widened to 32 bits.
@@ -167,14 +197,20 @@ impl Gpu {
                 (request.buffer.gpu().clone(), request.numel as u64 * storage_bytes(request.dtype))
             })
             .collect();
-        wanted.push((self.faults.status().clone(), fault::STATUS_BYTES));
-        Transfer::UnderWay(Box::pin(self.runtime.read(&wanted)))
+        let witnesses = fault::Faults::witnesses(requests);
+        wanted.extend(witnesses.iter().map(|witness| (self.faults.slot_of(witness), fault::SLOT_BYTES)));
+        Transfer::UnderWay { arriving: Box::pin(self.runtime.read(&wanted)), witnesses }
     }
 
     /// The values in host layout, if they can be trusted.
-    pub fn finish_read(&self, requests: &[ReadRequest], mut read: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        let status = read.pop().unwrap_or_default();
-        self.faults.observe(&status);
+    pub fn finish_read(
+        &self,
+        requests: &[ReadRequest],
+        witnesses: &[Arc<Witness>],
+        mut read: Vec<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let words = read.split_off(requests.len());
+        witnesses.iter().zip(&words).for_each(|(witness, words)| self.faults.observe(witness, words));
         for request in requests {
             self.faults.trust(request)?;
         }
@@ -185,24 +221,25 @@ impl Gpu {
         Ok(read.into_iter().zip(requests).map(to_host).collect())
     }
 
-    pub fn void_because(&self, run: u64) -> Option<Error> {
-        self.faults.void_because(run)
+    pub fn void_runs(&self) -> Vec<(u64, u64)> {
+        self.faults.void_runs()
     }
 
-    /// Forgets a fault, so that work can go on. Values computed between the fault and now stay untrusted.
-    pub fn clear_fault(&self, runs: u64) -> Result<()> {
-        self.faults.clear(&self.runtime, runs)
+    /// Lets updates go on that a fault has stopped. Values computed from those of the faulty run stay untrusted.
+    pub fn clear_fault(&self) {
+        self.faults.clear();
     }
 }
 
 /// A uniform word for one run.
-fn resolve(param: &Param, data: &[Scalar], run: u64) -> u32 {
+fn resolve(param: &Param, run: &Run, status: &[u32]) -> u32 {
     match param {
         Param::Fixed(word) => *word,
-        Param::Linear(linear) => linear.value(data) as u32,
-        Param::Run => run as u32,
+        Param::Linear(linear) => linear.value(run.data) as u32,
+        Param::Run => run.number as u32,
+        Param::Status(word) => status[usize::from(*word)],
         Param::Data(index, lane) => {
-            let value = data[*index as usize];
+            let value = run.data[*index as usize];
             match lane {
                 Lane::F32 | Lane::F64 => (value.to_f64() as f32).to_bits(),
                 Lane::Bool => (value.to_f64() != 0.0) as u32,

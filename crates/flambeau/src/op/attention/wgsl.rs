@@ -10,7 +10,7 @@ use super::stages::{
 use super::{Attention, Sizes};
 use crate::backend::wgsl::{Params, groups_for};
 use crate::dtype::Lane;
-use crate::op::structured::{Bound, Param, Program, Structured};
+use crate::op::structured::{Bound, Param, Program, Structured, Trust};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
 
@@ -336,7 +336,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: 
         params: params.list,
         groups: groups_for(blocks * sizes.batches * sizes.heads, 1),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -20,7 +20,7 @@ use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
 use crate::dtype::DType;
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Program};
+use crate::op::structured::{Bound, Program, Trust};
 use crate::plan::kernel::StructuredCall;
 
 /// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.
@@ -298,7 +298,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
             params: params.list,
             groups,
             scratch: Vec::new(),
-            trusted: true,
+            trust: Trust::OURS,
             checks: None,
         }
     }

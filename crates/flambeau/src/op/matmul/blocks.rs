@@ -6,7 +6,7 @@ use super::Sizes;
 use super::simple::matrix;
 use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Program};
+use crate::op::structured::{Bound, Program, Trust};
 use crate::plan::kernel::StructuredCall;
 
 /// Rows and columns of C per thread.
@@ -74,7 +74,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(threads, THREADS),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

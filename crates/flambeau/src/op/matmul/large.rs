@@ -16,7 +16,7 @@ use super::tiling::{DEPTH, Tile, part_length};
 use crate::backend::wgsl::Params;
 use crate::op::parts::scratch;
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program};
+use crate::op::structured::{Bound, Param, Program, Trust};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
 
@@ -251,7 +251,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         params: params.list,
         groups,
         scratch: scratch(call, parts),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -3,7 +3,7 @@
 use super::Sizes;
 use crate::backend::wgsl::{Params, groups_for, lane_type, storage_type, widen};
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program};
+use crate::op::structured::{Bound, Param, Program, Trust};
 use crate::plan::kernel::{Operand, StructuredCall};
 
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
@@ -51,7 +51,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(c.numel(), 64),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -19,7 +19,7 @@ use super::tiling::Tiling;
 use crate::backend::wgsl::{Params, storage_type};
 use crate::op::parts::scratch;
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program};
+use crate::op::structured::{Bound, Param, Program, Trust};
 use crate::plan::access::{Axis, Level};
 use crate::plan::kernel::{Operand, StructuredCall};
 use std::fmt::Write;
@@ -243,7 +243,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         params: params.list,
         groups,
         scratch: scratch(call, tiling.parts),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -4,7 +4,7 @@ use super::{Divisor, Pool, PoolKind, Window};
 use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
 use crate::dtype::DType;
 use crate::op::results::Results;
-use crate::op::structured::{Bound, Program, Structured};
+use crate::op::structured::{Bound, Program, Structured, Trust};
 use crate::plan::kernel::StructuredCall;
 
 pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
@@ -47,7 +47,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(call.outputs[0].1.numel(), 64),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

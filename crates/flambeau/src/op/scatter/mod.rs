@@ -4,10 +4,10 @@
 mod ordered;
 
 use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured};
+use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{Params, narrow, status_declaration, storage_type, widen};
+use crate::backend::wgsl::{self, Params, narrow, status_declaration, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::plan::kernel::StructuredCall;
@@ -159,7 +159,7 @@ impl Scatter {
         let index_step = params.stride(found.axes[self.dim].stride);
         let offset = params.push(Param::Linear(found.offset.clone()));
         let size = params.size(base.shape[self.dim]);
-        let (node, run) = (params.size(call.node as usize), params.push(Param::Run));
+        let fault = wgsl::fault(&mut params, call.node, "found");
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
         let value = read("values", values, "line + j * step");
         let combine = match (self.mode, base.dtype) {
@@ -187,7 +187,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         for (var j = {begin}; j < {end}; j++) {{
             let found = u32(index[indexes + j * {index_step}]);
             if (found == place) {{ {combine} }}
-            if (place == 0u && found >= {size}) {{ fl_fault({node}, {run}, found); }}
+            if (place == 0u && found >= {size}) {{ {fault} }}
         }}
     }}
     out[at] = {result};
@@ -215,7 +215,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             params: params.list,
             groups: crate::backend::wgsl::groups_for(base.numel(), 64),
             scratch: Vec::new(),
-            trusted: true,
+            trust: Trust::OURS,
             checks: Some(base.shape[self.dim]),
         }
     }

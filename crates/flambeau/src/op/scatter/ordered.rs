@@ -3,9 +3,9 @@
 //! with that of values times results; nothing is added in an order that changes.
 
 use super::{Mode, Scatter};
-use crate::backend::wgsl::{Params, groups_for, narrow, status_declaration, storage_type, widen};
+use crate::backend::wgsl::{self, Params, groups_for, narrow, status_declaration, storage_type, widen};
 use crate::dtype::DType;
-use crate::op::structured::{Bound, Param, Program, Structured};
+use crate::op::structured::{Bound, Param, Program, Structured, Trust};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ fn order(op: &Scatter, call: &StructuredCall, length: usize) -> Program {
     let (count, stride) = (params.size(length), params.stride(level.axes[op.dim].stride));
     let offset = params.push(Param::Linear(level.offset.clone()));
     let size = params.size(call.inputs[0].meta.shape[op.dim]);
-    let (node, run) = (params.size(call.node as usize), params.push(Param::Run));
+    let fault = wgsl::fault(&mut params, call.node, "own");
     let source = format!(
         "@group(0) @binding(0) var<storage, read> index: array<{index_type}>;
 @group(0) @binding(1) var<storage, read_write> sorted: array<u32>;
@@ -72,7 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (thread == 0u) {{
         sorted[counts[0]] = own;
         numbers[counts[0]] = number;
-        if (own >= {size}) {{ fl_fault({node}, {run}, own); }}
+        if (own >= {size}) {{ {fault} }}
     }}
 }}
 ",
@@ -89,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(length, 1),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: Some(call.inputs[0].meta.shape[op.dim]),
     }
 }
@@ -166,7 +166,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         params: params.list,
         groups: groups_for(base.numel(), THREADS),
         scratch: Vec::new(),
-        trusted: true,
+        trust: Trust::OURS,
         checks: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Compute pipelines from WGSL, and the cache that compiles each source once.
 
 use super::{Runtime, fault, lock};
+use crate::backend::wgsl::Trust;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +61,7 @@ pub(super) struct PipelineCache {
 struct Compiled {
     entry: String,
     bindings: Vec<Binding>,
-    trusted: bool,
+    trust: Trust,
     pipeline: Arc<Pipeline>,
 }
 
@@ -72,11 +73,6 @@ impl Runtime {
 
     /// The pipeline for the function `entry` of the WGSL `source`.
     ///
-    /// A `trusted` kernel is compiled natively without bounds checks, loop bounding, division checks and
-    /// zeroed workgroup memory. It must keep its indexes in range, end its loops, never divide an integer
-    /// by zero, and write workgroup memory before reading it; the library's own kernels do. A user's
-    /// kernel is not trusted.
-    ///
     /// A source that does not compile is `Error::Shader` natively, and a fault in a browser.
     pub fn pipeline(
         &self,
@@ -84,11 +80,11 @@ impl Runtime {
         source: &str,
         entry: &str,
         bindings: &[Binding],
-        trusted: bool,
+        trust: Trust,
     ) -> Result<Arc<Pipeline>> {
         self.check()?;
         let same = |compiled: &&Compiled| {
-            compiled.entry == entry && compiled.bindings == bindings && compiled.trusted == trusted
+            compiled.entry == entry && compiled.bindings == bindings && compiled.trust == trust
         };
         if let Some(found) =
             lock(&self.pipelines.by_source).get(source).and_then(|compiled| compiled.iter().find(same))
@@ -96,11 +92,11 @@ impl Runtime {
             self.counters.pipeline_hits.add(1);
             return Ok(found.pipeline.clone());
         }
-        let pipeline = Arc::new(self.compile(label, source, entry, bindings, trusted)?);
+        let pipeline = Arc::new(self.compile(label, source, entry, bindings, trust)?);
         self.counters.pipelines_created.add(1);
         if self.config.pipeline_cache {
             let (entry, bindings) = (entry.to_string(), bindings.to_vec());
-            let compiled = Compiled { entry, bindings, trusted, pipeline: pipeline.clone() };
+            let compiled = Compiled { entry, bindings, trust, pipeline: pipeline.clone() };
             lock(&self.pipelines.by_source).entry(source.to_string()).or_default().push(compiled);
         }
         Ok(pipeline)
@@ -112,7 +108,7 @@ impl Runtime {
         source: &str,
         entry: &str,
         bindings: &[Binding],
-        trusted: bool,
+        trust: Trust,
     ) -> Result<Pipeline> {
         let storage_bindings = bindings.iter().filter(|binding| **binding != Binding::Uniform).count();
         let uniforms = bindings.len() - storage_bindings;
@@ -129,9 +125,8 @@ impl Runtime {
             });
         }
         let kinds = [wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::Validation];
-        let created = fault::catch(&self.device, kinds, || {
-            self.create_pipeline(label, source, entry, bindings, trusted)
-        });
+        let created =
+            fault::catch(&self.device, kinds, || self.create_pipeline(label, source, entry, bindings, trust));
         self.check()?;
         let (layout, raw) = created.map_err(|error| Error::Shader {
             label: label.into(),
@@ -148,12 +143,12 @@ impl Runtime {
         source: &str,
         entry: &str,
         bindings: &[Binding],
-        trusted: bool,
+        trust: Trust,
     ) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
         let label = Some(label);
         let shader = wgpu::ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Wgsl(source.into()) };
-        let module = if trusted {
-            // SAFETY: the caller vouches for the kernel, as `pipeline` says.
+        let module = if trust.is_unchecked() {
+            // SAFETY: whoever made this `Trust` has vouched for the kernel.
             unsafe {
                 self.device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked())
             }
@@ -177,7 +172,7 @@ impl Runtime {
             entry_point: Some(entry),
             compilation_options: wgpu::PipelineCompilationOptions {
                 constants: &[],
-                zero_initialize_workgroup_memory: !trusted,
+                zero_initialize_workgroup_memory: !trust.is_unchecked(),
             },
             cache: None,
         });

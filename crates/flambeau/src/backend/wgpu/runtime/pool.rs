@@ -169,6 +169,8 @@ pub(super) struct Pool {
     /// does not matter in which order a step gave its buffers back, and the next step binds the same ones.
     free: Mutex<FxHashMap<(Kind, u64), BTreeMap<u64, wgpu::Buffer>>>,
     buffers_numbered: AtomicU64,
+    /// Which allocation from now on is refused, for tests; 0: none.
+    refused: AtomicU64,
 }
 
 impl Pool {
@@ -231,6 +233,9 @@ impl Runtime {
 
     pub(super) fn allocate(self: &Arc<Self>, bytes: u64, kind: Kind) -> Result<GpuBuffer> {
         self.check()?;
+        if self.is_refused() {
+            return Err(Error::OutOfMemory { requested: bytes, in_use: self.ledger.in_use(), limit: None });
+        }
         let largest = self.check_size(bytes, kind)?;
         let capacity = size_class(bytes).min(largest);
         let (id, raw) = match self.pool.take(kind, capacity) {
@@ -246,6 +251,16 @@ impl Runtime {
             }
         };
         Ok(GpuBuffer { id, raw, bytes, kind, reusable: true, runtime: self.clone(), within: None })
+    }
+
+    /// Lets the `nth` allocation from now on fail, as if there were no memory; 0: none.
+    pub fn refuse_allocation(&self, nth: u64) {
+        self.pool.refused.store(nth, Ordering::Relaxed);
+    }
+
+    fn is_refused(&self) -> bool {
+        let refused = &self.pool.refused;
+        refused.load(Ordering::Relaxed) > 0 && refused.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
     /// The largest size for this kind, or the limit that `bytes` exceeds.

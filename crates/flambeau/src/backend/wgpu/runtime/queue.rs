@@ -125,11 +125,11 @@ impl Runtime {
         self.check()
     }
 
-    /// Sets every byte of the buffer to zero.
-    pub fn clear(&self, buffer: &GpuBuffer) -> Result<()> {
+    /// Copies the first bytes of a buffer to another, after all work so far.
+    pub fn copy(&self, from: &GpuBuffer, to: &GpuBuffer, bytes: u64) -> Result<()> {
         self.check()?;
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        encoder.clear_buffer(buffer.raw(), 0, None);
+        encoder.copy_buffer_to_buffer(from.raw(), from.start(), to.raw(), to.start(), bytes);
         let commands = encoder.finish();
         self.outbox.submit(&mut self.outbox.turn(), Some(commands));
         self.check()

@@ -6,7 +6,7 @@ use super::*;
 fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
     let runtime = runtime();
     let broken = ADD.replace("sum[id.x] =", "summ[id.x] =");
-    match runtime.pipeline("broken", &broken, "main", &ADD_BINDINGS, false) {
+    match runtime.pipeline("broken", &broken, "main", &ADD_BINDINGS, Trust::CHECKED) {
         Err(Error::Shader { label, message, source_text }) => {
             assert_eq!(label, "broken");
             assert!(message.contains("summ"), "{message}");
@@ -14,9 +14,9 @@ fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
         }
         other => panic!("{other:?}"),
     }
-    let wrong_layout = runtime.pipeline("wrong layout", ADD, "main", &[Binding::Read], false);
+    let wrong_layout = runtime.pipeline("wrong layout", ADD, "main", &[Binding::Read], Trust::CHECKED);
     assert!(matches!(wrong_layout, Err(Error::Shader { .. })), "{wrong_layout:?}");
-    let no_entry = runtime.pipeline("no entry", ADD, "nothing", &ADD_BINDINGS, true);
+    let no_entry = runtime.pipeline("no entry", ADD, "nothing", &ADD_BINDINGS, Trust::OURS);
     assert!(matches!(no_entry, Err(Error::Shader { .. })), "{no_entry:?}");
     assert_eq!(runtime.error(), None);
     uses(&runtime).unwrap();
@@ -26,7 +26,7 @@ fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
 fn uses(runtime: &Arc<Runtime>) -> Result<()> {
     let a = runtime.upload(&floats(&[1.5; 70]))?;
     let out = runtime.alloc(a.bytes())?;
-    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, true)?;
+    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, Trust::OURS)?;
     run_add(runtime, &[&a, &a.clone(), &out], 1.0)?;
     assert_eq!(read(runtime, &out)?, floats(&[3.0; 70]));
     Ok(())
@@ -45,10 +45,10 @@ fn after_destroy_every_call_says_that_the_device_is_lost() {
     lost(block_on(pending));
     lost(runtime.alloc(4));
     lost(runtime.upload(&[1]));
-    lost(runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, true));
+    lost(runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, Trust::OURS));
     lost(runtime.submit(Vec::new(), &[], false));
     lost(runtime.write(&a, 0, &[0; 4]));
-    lost(runtime.clear(&a));
+    lost(runtime.copy(&a, &out, 4));
     lost(read(&runtime, &out));
     lost(block_on(runtime.throttle()));
     lost(runtime.error().map_or(Ok(()), Err));
@@ -99,7 +99,7 @@ fn sizes_above_a_limit_name_the_limit() {
     assert_eq!(capped.alloc(1000).unwrap().capacity(), 1000);
     assert_eq!(capped.config().workgroup_size, limits.max_compute_invocations_per_workgroup);
 
-    let pipeline = add(&runtime, true);
+    let pipeline = add(&runtime, Trust::OURS);
     let buffer = runtime.alloc(4).unwrap();
     let buffers = [&buffer, &buffer, &buffer];
     let submit = |groups, uniform, buffers: &[&Arc<GpuBuffer>]| {

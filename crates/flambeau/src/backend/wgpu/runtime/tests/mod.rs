@@ -4,6 +4,7 @@
 mod faults;
 
 use super::*;
+use crate::backend::wgsl::Trust;
 use pollster::block_on;
 
 const ADD: &str = "
@@ -38,8 +39,8 @@ fn read(runtime: &Arc<Runtime>, buffer: &Arc<GpuBuffer>) -> Result<Vec<u8>> {
     block_on(runtime.read(&[(buffer.clone(), buffer.bytes())])).map(|mut values| values.remove(0))
 }
 
-fn add(runtime: &Arc<Runtime>, trusted: bool) -> Arc<Pipeline> {
-    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, trusted).unwrap()
+fn add(runtime: &Arc<Runtime>, trust: Trust) -> Arc<Pipeline> {
+    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, trust).unwrap()
 }
 
 /// Computes `scale * (a + b)` over all elements of `out`.
@@ -53,7 +54,7 @@ fn add_maybe_later(
     scale: f32,
     later: bool,
 ) -> Result<()> {
-    let pipeline = add(runtime, true);
+    let pipeline = add(runtime, Trust::OURS);
     let count = buffers[2].bytes() as u32 / 4;
     let groups = [count.div_ceil(64), 1, 1];
     let dispatch = Dispatch {
@@ -106,9 +107,9 @@ fn a_write_larger_than_a_piece_is_whole() {
 }
 
 #[test]
-fn writes_and_clears_are_ordered_with_submissions() {
+fn writes_and_copies_are_ordered_with_submissions() {
     let runtime = runtime();
-    let out = runtime.alloc(16).unwrap();
+    let (out, zeros) = (runtime.alloc(16).unwrap(), runtime.upload(&floats(&[0.0; 4])).unwrap());
     for later in [false, true] {
         let a = runtime.upload(&floats(&[1.0; 4])).unwrap();
         add_maybe_later(&runtime, &[&a, &a.clone(), &out], 1.0, later).unwrap();
@@ -116,7 +117,7 @@ fn writes_and_clears_are_ordered_with_submissions() {
         assert_eq!(read(&runtime, &out).unwrap(), floats(&[2.0; 4]));
         assert_eq!(read(&runtime, &a).unwrap(), floats(&[1.0, 9.0, 1.0, 1.0]));
         add_maybe_later(&runtime, &[&a, &a.clone(), &out], 1.0, later).unwrap();
-        runtime.clear(&a).unwrap();
+        runtime.copy(&zeros, &a, 16).unwrap();
         assert_eq!(read(&runtime, &out).unwrap(), floats(&[2.0, 18.0, 2.0, 2.0]));
         assert_eq!(read(&runtime, &a).unwrap(), floats(&[0.0; 4]));
     }
@@ -151,7 +152,7 @@ fn a_repeated_submission_creates_nothing() {
 #[test]
 fn many_dispatches_are_one_submission_and_see_each_other() {
     let runtime = block_on(Runtime::new(&GpuConfig { debug: true, ..software() })).unwrap();
-    let pipeline = add(&runtime, false);
+    let pipeline = add(&runtime, Trust::CHECKED);
     let one = runtime.upload(&floats(&[1.0])).unwrap();
     let sums: Vec<_> = (0..2).map(|_| runtime.upload(&floats(&[0.0])).unwrap()).collect();
     let mut uniforms = vec![0; 256];
@@ -219,7 +220,7 @@ fn trimming_drops_bind_groups_and_a_dropped_readback_leaks_nothing() {
 #[test]
 fn submissions_from_many_threads_keep_their_uniforms() {
     let runtime = runtime();
-    add(&runtime, true);
+    add(&runtime, Trust::OURS);
     std::thread::scope(|scope| {
         for thread in 1..=4 {
             let runtime = &runtime;
