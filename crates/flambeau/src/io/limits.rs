@@ -57,6 +57,7 @@ impl ReadLimits {
     }
 
     /// The limit that was set, or another.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn or(self, default: u64) -> u64 {
         self.memory.unwrap_or(default)
     }
