@@ -4,7 +4,9 @@
 //! hang, a wrong number, memory beyond a budget. Every case depends on the seed and its own number alone, so
 //! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
 
+mod files;
 mod graphs;
+mod kills;
 mod memory;
 mod random;
 mod session;
@@ -23,12 +25,26 @@ struct Attack {
     run: fn(&mut Session),
 }
 
-const ATTACKS: &[Attack] = &[Attack {
-    name: "graphs",
-    about: "random graphs, read in every order, against the f64 interpreter",
-    sample: 300,
-    run: graphs::run,
-}];
+const ATTACKS: &[Attack] = &[
+    Attack {
+        name: "graphs",
+        about: "random graphs, read in every order, against the f64 interpreter",
+        sample: 300,
+        run: graphs::run,
+    },
+    Attack {
+        name: "files",
+        about: "mutated files and bombs, for every reader: no panic, no memory beyond its limit",
+        sample: 20_000,
+        run: files::run,
+    },
+    Attack {
+        name: "kills",
+        about: "kill -9 of a training run, which is resumed: the weights are the same in the end",
+        sample: 2,
+        run: kills::run,
+    },
+];
 
 /// Attacks the library until the time or the number of cases is over.
 #[derive(Parser)]
