@@ -157,7 +157,8 @@ pub trait Rule: Default + Clone + Debug + Serialize + DeserializeOwned + Send + 
 pub(super) fn check_not_negative(optimizer: &'static str, settings: &[(&str, f64)]) -> Result<()> {
     match settings.iter().find(|(_, value)| !value.is_finite() || *value < 0.0) {
         Some((name, value)) => {
-            Err(Error::argument(optimizer, format!("{name} {value} must be finite and not negative")))
+            let must = if value.is_finite() { "must not be negative" } else { "must be finite" };
+            Err(Error::argument(optimizer, format!("{name} {value} {must}")))
         }
         None => Ok(()),
     }

@@ -1,15 +1,17 @@
 //! Good files of every kind, as small as they can be, and bombs.
 
 use super::Reader;
-use super::wrap::Wrapping;
+use super::wrap::{Member, Wrapping, zip};
 use flambeau::io::{
     State, StateDict, Stateful, write_npy, write_npz, write_pytorch, write_safetensors, write_states,
 };
 use flambeau::nn::Parameter;
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 
 /// A file, as its content and what is around it.
 pub struct Seed {
@@ -143,23 +145,32 @@ fn states() -> Vec<u8> {
     flambeau::block_on(write_states(&parts)).expect("a small state can be written")
 }
 
-/// Files of which little becomes much.
+/// Files of which little becomes much, packed once and for all.
 pub fn bombs() -> Vec<Seed> {
     const LARGE: usize = 4 << 20;
+    let plain = |reader, content| Seed { reader, wrapping: Wrapping::None, content };
+    let archive = |name, content: &[u8]| {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        let packed = encoder.write_all(content).and_then(|()| encoder.finish());
+        zip(std::iter::once(Member::new(
+            name,
+            content,
+            Some(packed.expect("writing to memory does not fail")),
+        )))
+    };
     let pickle = |opcode: u8| {
-        let wrapping = Wrapping::Zip { name: "a/data.pkl", deflated: true, further: Vec::new() };
         let content = [&b"\x80\x02N"[..], &vec![opcode; LARGE], b"."].concat();
-        Seed { reader: Reader::Pytorch, wrapping, content }
+        plain(Reader::Pytorch, archive("a/data.pkl", &content))
     };
     let header = format!("{{'descr': '|i1', 'fortran_order': True, 'shape': ({}, 2), }}\n", LARGE / 2);
-    let array =
-        [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; LARGE]];
-    let npz = Wrapping::Zip { name: "x.npy", deflated: true, further: Vec::new() };
+    let start = [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     let idx = [&[0, 0, 9, 1][..], &(LARGE as u32).to_be_bytes(), &vec![0; LARGE]].concat();
+    let idx = gzip.write_all(&idx).and_then(|()| gzip.finish()).expect("writing to memory does not fail");
     let mut bombs: Vec<Seed> = [b'N', b'(', b']', b'}', b')', 0x94, 0x88].map(pickle).into();
-    bombs.push(Seed { reader: Reader::Npz, wrapping: npz, content: array.concat() });
-    bombs.push(Seed { reader: Reader::Idx, wrapping: Wrapping::Gzip, content: idx });
-    bombs.push(Seed { reader: Reader::Csv, wrapping: Wrapping::None, content: vec![b','; LARGE] });
-    bombs.push(Seed { reader: Reader::Csv, wrapping: Wrapping::None, content: b"1\n".repeat(LARGE / 2) });
+    bombs.push(plain(Reader::Npz, archive("x.npy", &[start, vec![0; LARGE]].concat())));
+    bombs.push(plain(Reader::Idx, idx));
+    bombs.push(plain(Reader::Csv, vec![b','; LARGE]));
+    bombs.push(plain(Reader::Csv, b"1\n".repeat(LARGE / 2)));
     bombs
 }

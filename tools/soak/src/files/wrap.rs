@@ -1,8 +1,6 @@
 //! What formats put around their content, with lengths and checksums that fit.
 
-use flate2::write::{DeflateEncoder, GzEncoder};
-use flate2::{Compression, Crc};
-use std::io::Write;
+use flate2::Crc;
 
 /// What is around the content that is changed.
 #[derive(Clone)]
@@ -26,15 +24,11 @@ impl Wrapping {
         match self {
             Wrapping::None => content.to_vec(),
             Wrapping::Zip { name, deflated, further } => {
-                let mut members = vec![(*name, content, *deflated)];
-                members.extend(further.iter().map(|(name, content)| (*name, content.as_slice(), false)));
-                zip(&members)
+                let first = Member::new(name, content, deflated.then(|| deflate(content)));
+                let further = further.iter().map(|(name, content)| Member::new(name, content, None));
+                zip(std::iter::once(first).chain(further))
             }
-            Wrapping::Gzip => {
-                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-                let written = encoder.write_all(content).and_then(|()| encoder.finish());
-                written.unwrap_or_default()
-            }
+            Wrapping::Gzip => gzip(content),
             Wrapping::States => states(content),
             Wrapping::Png => png(content),
         }
@@ -47,21 +41,38 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
+/// A member of a zip archive.
+pub struct Member<'a> {
+    name: &'a str,
+    checksum: u32,
+    size: u32,
+    content: &'a [u8],
+    deflated: Option<Vec<u8>>,
+}
+
+impl<'a> Member<'a> {
+    /// Stored as it is, or as it has been deflated.
+    pub fn new(name: &'a str, content: &'a [u8], deflated: Option<Vec<u8>>) -> Member<'a> {
+        Member { name, checksum: checksum(content), size: content.len() as u32, content, deflated }
+    }
+}
+
 /// A zip archive of these members.
-pub fn zip(members: &[(&str, &[u8], bool)]) -> Vec<u8> {
-    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
-    for &(name, content, deflated) in members {
-        let packed = if deflated { deflate(content) } else { content.to_vec() };
+pub fn zip<'a>(members: impl Iterator<Item = Member<'a>>) -> Vec<u8> {
+    let (mut bytes, mut directory, mut count) = (Vec::new(), Vec::new(), 0u16);
+    for Member { name, checksum, size, content, deflated } in members {
+        let method = if deflated.is_some() { 8 } else { 0 };
+        let packed = deflated.as_deref().unwrap_or(content);
         let place = bytes.len() as u32;
-        let mut common = [20u16, 0, if deflated { 8 } else { 0 }, 0, 0x21].map(u16::to_le_bytes).concat();
-        let sizes = [checksum(content), packed.len() as u32, content.len() as u32];
-        common.extend(sizes.map(u32::to_le_bytes).concat());
+        let mut common = [20u16, 0, method, 0, 0x21].map(u16::to_le_bytes).concat();
+        common.extend([checksum, packed.len() as u32, size].map(u32::to_le_bytes).concat());
         common.extend([name.len() as u16, 0].map(u16::to_le_bytes).concat());
-        bytes.extend([b"PK\x03\x04", &common[..], name.as_bytes(), &packed].concat());
+        bytes.extend([b"PK\x03\x04", &common[..], name.as_bytes(), packed].concat());
         directory.extend([b"PK\x01\x02\x14\0", &common[..], &[0; 10], &place.to_le_bytes()].concat());
         directory.extend(name.as_bytes());
+        count += 1;
     }
-    let (place, count) = (bytes.len() as u32, members.len() as u16);
+    let place = bytes.len() as u32;
     let length = directory.len() as u32;
     bytes.append(&mut directory);
     bytes.extend(b"PK\x05\x06\0\0\0\0");
@@ -71,10 +82,30 @@ pub fn zip(members: &[(&str, &[u8], bool)]) -> Vec<u8> {
     bytes
 }
 
+/// As deflate writes what it cannot make smaller: blocks with their lengths. A compressor would take longer to set up than
+/// the readers take to read.
 fn deflate(content: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    let written = encoder.write_all(content).and_then(|()| encoder.finish());
-    written.unwrap_or_default()
+    const LONGEST: usize = 0xffff;
+    let mut packed = Vec::new();
+    let mut rest = content;
+    loop {
+        let (block, behind) = rest.split_at(rest.len().min(LONGEST));
+        let length = block.len() as u16;
+        packed.push(u8::from(behind.is_empty()));
+        packed.extend([length, !length].map(u16::to_le_bytes).concat());
+        packed.extend(block);
+        rest = behind;
+        if rest.is_empty() {
+            return packed;
+        }
+    }
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut file = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
+    file.extend(deflate(content));
+    file.extend([checksum(content), content.len() as u32].map(u32::to_le_bytes).concat());
+    file
 }
 
 /// The file with the checksum it should have.
