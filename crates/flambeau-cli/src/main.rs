@@ -6,6 +6,7 @@ mod device;
 mod eval;
 mod generate;
 mod info;
+mod logger;
 mod model;
 mod model_file;
 mod output;
@@ -21,7 +22,10 @@ use std::process::ExitCode;
 
 /// Deep learning in pure Rust, on any GPU through WebGPU and on the CPU. Without a command: train mnist.
 #[derive(Parser)]
-#[command(version)]
+#[command(
+    version,
+    after_help = "FLAMBEAU_LOG=off, error, warn (the default), info, debug or trace: what is logged, on stderr."
+)]
 struct Cli {
     /// Print the result as one JSON object on stdout, everything else on stderr.
     #[arg(long, global = true)]
@@ -55,6 +59,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let mut cli = Cli::parse();
+    logger::start();
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         // Mesa's drivers complain about its absence, on every start.
         // Safety: no other thread runs yet.

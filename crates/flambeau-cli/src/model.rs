@@ -52,6 +52,37 @@ impl Architecture {
         })
     }
 
+    /// The scores it gives: for each class, or each character.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Architecture::Mlp { sizes, .. } => sizes.last().copied().unwrap_or(0),
+            Architecture::Cnn { classes, .. } | Architecture::Resnet18 { classes, .. } => *classes,
+            Architecture::Gpt { vocabulary, .. } => *vocabulary,
+        }
+    }
+
+    /// A number of parameters that it has at least: what is known without building it.
+    pub fn least_parameters(&self) -> usize {
+        let product =
+            |sizes: &[usize]| sizes.iter().fold(1usize, |product, &size| product.saturating_mul(size.max(1)));
+        match self {
+            Architecture::Mlp { sizes, .. } => {
+                sizes.windows(2).fold(0, |sum: usize, pair| sum.saturating_add(product(pair)))
+            }
+            &Architecture::Cnn { inputs, channels: [first, second], hidden, classes, .. } => {
+                product(&[inputs, first])
+                    .max(product(&[first, second]))
+                    .max(product(&[hidden, classes.max(second)]))
+            }
+            &Architecture::Resnet18 { inputs, width, classes } => {
+                product(&[width, width, 9]).max(product(&[inputs, width])).max(product(&[width, classes]))
+            }
+            &Architecture::Gpt { vocabulary, context, layers, width, .. } => product(&[vocabulary, width])
+                .max(product(&[context, width]))
+                .max(product(&[layers, width, width])),
+        }
+    }
+
     /// The settings of a GPT, if it is one.
     pub fn gpt_config(&self) -> Option<GptConfig> {
         match *self {

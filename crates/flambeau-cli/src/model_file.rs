@@ -41,15 +41,34 @@ pub fn open(path: &Path, task: Option<&Task>, device: &Device) -> Result<(Descri
     let again = "train a model with `flambeau train`, or convert one with `flambeau convert`";
     let loaded = io::load(path, device).map_err(|error| advised(error, again))?;
     let description = match loaded.metadata.get(DESCRIPTION) {
-        Some(json) => serde_json::from_str(json)
+        Some(json) => serde_json::from_str::<Description>(json)
             .map_err(|error| bad_file(path, format!("the description is damaged: {error}; {again}")))?,
         None => guess(path, task, &loaded.tensors, device)?,
     };
+    check(&description, &loaded.tensors).map_err(|message| bad_file(path, format!("{message}; {again}")))?;
     let model = description.architecture.build(device)?;
     let filled = model.load_state_dict(&loaded.tensors, Matching::Strict);
     filled.map_err(|error| bad_file(path, format!("{error}\n{again}")))?;
     model.eval();
     Ok((description, model))
+}
+
+/// Refuses a description that is not of these tensors, before anything is built from it: a line of text can ask for a
+/// model of any size.
+fn check(description: &Description, tensors: &StateDict) -> std::result::Result<(), String> {
+    let Description { architecture, classes, vocabulary, .. } = description;
+    let held: usize = tensors.iter().map(|(_, tensor)| tensor.numel()).sum();
+    let described = architecture.least_parameters();
+    if described > held {
+        return Err(format!(
+            "the description is of a model with {described} numbers or more, and the file has {held}"
+        ));
+    }
+    let names = if architecture.gpt_config().is_some() { vocabulary.len() } else { classes.len() };
+    match architecture.outputs() {
+        outputs if outputs == names => Ok(()),
+        outputs => Err(format!("the description names {names} classes or characters of {outputs}")),
+    }
 }
 
 /// The first of the task's models that these tensors fit.

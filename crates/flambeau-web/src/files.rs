@@ -146,7 +146,7 @@ impl CsvTable {
     /// Parses CSV.
     #[wasm_bindgen(constructor)]
     pub fn new(bytes: &[u8], delimiter: u8, header: bool) -> Result<CsvTable, JsError> {
-        let options = TableOptions { delimiter, header };
+        let options = TableOptions { delimiter, header, ..Default::default() };
         Ok(CsvTable(Table::parse(bytes, options)?))
     }
 

@@ -7,11 +7,6 @@ use flambeau::prelude::*;
 
 pub fn run(session: &mut Session) {
     let device = session.device();
-    if device.is_cpu() {
-        session.note("the CPU has no such allocations");
-        session.next();
-        return;
-    }
     let (mut work, mut undisturbed) = (Work::new(&device), Work::new(&device));
     let (Ok(work), Ok(undisturbed)) = (&mut work, &mut undisturbed) else { return };
     let (mut step, mut nth, mut refused) = (0, 1, 0);

@@ -5,8 +5,10 @@
 //! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
 
 mod allocations;
+mod files;
 mod graphs;
 mod growth;
+mod kills;
 mod lost;
 mod memory;
 mod random;
@@ -25,36 +27,85 @@ struct Attack {
     about: &'static str,
     /// The cases of a sample: what continuous integration runs, in seconds.
     sample: u64,
+    place: Place,
     run: fn(&mut Session),
+}
+
+/// Where an attack makes sense; `all` runs it there alone.
+#[derive(PartialEq)]
+enum Place {
+    /// On every device.
+    Anywhere,
+    /// On a GPU.
+    Gpu,
+    /// It has nothing to do with a device.
+    Host,
+}
+
+impl Attack {
+    fn is_chosen(&self, name: &str, device: &str) -> bool {
+        let elsewhere = if device == "cpu" { Place::Gpu } else { Place::Host };
+        self.name == name || name == "all" && self.place != elsewhere
+    }
 }
 
 const ATTACKS: &[Attack] = &[
     Attack {
         name: "graphs",
         about: "random graphs, read in every order, against the f64 interpreter",
-        sample: 300,
+        sample: 100,
+        place: Place::Anywhere,
         run: graphs::run,
+    },
+    Attack {
+        name: "files",
+        about: "mutated files and bombs, for every reader: no panic, no memory beyond its limit",
+        sample: 20_000,
+        place: Place::Host,
+        run: files::run,
+    },
+    Attack {
+        name: "kills",
+        about: "kill -9 of a training run, which is resumed: the weights are the same in the end",
+        sample: 2,
+        place: Place::Host,
+        run: kills::run,
     },
     Attack {
         name: "lost",
         about: "the device destroyed at every step and moment of a run",
         sample: 6,
+        place: Place::Gpu,
         run: lost::run,
     },
     Attack {
         name: "allocations",
         about: "every allocation of a training step fails once",
         sample: 60,
+        place: Place::Gpu,
         run: allocations::run,
     },
     Attack {
         name: "threads",
         about: "eight threads on one device, some with faults",
-        sample: 10,
+        sample: 4,
+        place: Place::Anywhere,
         run: threads::run,
     },
-    Attack { name: "steps", about: "memory over many steps", sample: 2000, run: growth::steps },
-    Attack { name: "shapes", about: "memory over many shapes", sample: 2000, run: growth::shapes },
+    Attack {
+        name: "steps",
+        about: "memory over many steps",
+        sample: 2000,
+        place: Place::Anywhere,
+        run: growth::steps,
+    },
+    Attack {
+        name: "shapes",
+        about: "memory over many shapes",
+        sample: 2000,
+        place: Place::Anywhere,
+        run: growth::shapes,
+    },
 ];
 
 /// Attacks the library until the time or the number of cases is over.

@@ -81,6 +81,11 @@ impl Session {
         })
     }
 
+    /// The name of that device.
+    pub fn device_name(&self) -> &str {
+        &self.device
+    }
+
     /// Records that a case failed.
     pub fn fail(&mut self, case: u64, what: impl std::fmt::Display) {
         self.failures += 1;

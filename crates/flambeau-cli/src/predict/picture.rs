@@ -4,7 +4,7 @@ use crate::output::bad_file;
 use crate::task::Picture;
 use flambeau::Result;
 use image::imageops::{FilterType, resize};
-use image::{GrayImage, Luma, RgbImage};
+use image::{DynamicImage, GrayImage, ImageDecoder, Luma, RgbImage};
 use std::path::Path;
 
 /// Sides of MNIST's pictures, and of the box that holds the digit.
@@ -12,41 +12,73 @@ const SIDE: u32 = 28;
 const BOX: u32 = 20;
 /// Side of CIFAR's pictures.
 const COLOUR_SIDE: u32 = 32;
-/// The largest side that is read.
-const LARGEST: u32 = 20_000;
+/// The most memory that a picture's pixels may take, as they are decoded.
+const MAX_MEMORY: u64 = 512 << 20;
+/// Larger pictures are made smaller before anything else: models see 28 or 32 pixels of a side.
+const LARGEST: u32 = 1024;
+/// Values of grey, of 255, by which the pixels of a blank picture may differ: paper has some grain, JPEG adds some.
+const GRAIN: u8 = 8;
 
 /// Pixels from 0 to 1: channels, rows, columns.
 pub struct Pixels {
     pub pixels: Vec<f32>,
     pub channels: usize,
     pub side: usize,
+    /// Is there nothing on the picture?
+    pub blank: bool,
 }
 
 /// Reads a picture as one of this kind.
 pub fn read(path: &Path, kind: Picture) -> Result<Pixels> {
     let wrong =
         |error: &dyn std::fmt::Display| bad_file(path, format!("{error}; a PNG or JPEG picture is expected"));
-    let mut reader = image::ImageReader::open(path).map_err(|error| wrong(&error))?;
+    let reader = image::ImageReader::open(path).map_err(|error| wrong(&error))?;
+    let mut decoder = reader
+        .with_guessed_format()
+        .map_err(|error| wrong(&error))?
+        .into_decoder()
+        .map_err(|error| wrong(&error))?;
+    let ((width, height), bytes) = (decoder.dimensions(), decoder.total_bytes());
+    if bytes > MAX_MEMORY {
+        let message = format!(
+            "{width} × {height} pixels take {bytes} bytes, more than the limit of {MAX_MEMORY}; make the picture smaller"
+        );
+        return Err(bad_file(path, message));
+    }
     let mut limits = image::Limits::default();
-    (limits.max_image_width, limits.max_image_height) = (Some(LARGEST), Some(LARGEST));
-    reader.limits(limits);
-    let reader = reader.with_guessed_format().map_err(|error| wrong(&error))?;
-    let picture = on_white(&reader.decode().map_err(|error| wrong(&error))?.into_rgba8());
-    Ok(match kind {
+    limits.max_alloc = Some(MAX_MEMORY);
+    decoder.set_limits(limits).map_err(|error| wrong(&error))?;
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(|error| wrong(&error))?;
+    if width.max(height) > LARGEST {
+        picture = picture.thumbnail(LARGEST, LARGEST);
+    }
+    let picture = on_white(&picture.into_rgba8());
+    let blank = is_blank(&picture);
+    let pixels = match kind {
         Picture::Digit => grey_pixels(&digit(&light_on_dark(&picture))),
         Picture::Grey => grey_pixels(&resize(&light_on_dark(&picture), SIDE, SIDE, FilterType::Triangle)),
         Picture::Colour => {
             let small = resize(&picture, COLOUR_SIDE, COLOUR_SIDE, FilterType::Triangle);
             let channel =
                 |channel: usize| small.pixels().map(move |pixel| f32::from(pixel.0[channel]) / 255.0);
-            Pixels { pixels: (0..3).flat_map(channel).collect(), channels: 3, side: COLOUR_SIDE as usize }
+            let (pixels, side) = ((0..3).flat_map(channel).collect(), COLOUR_SIDE as usize);
+            Pixels { pixels, channels: 3, side, blank: false }
         }
+    };
+    Ok(Pixels { blank, ..pixels })
+}
+
+/// Are all pixels alike?
+fn is_blank(picture: &RgbImage) -> bool {
+    (0..3).all(|channel| {
+        let values = || picture.pixels().map(move |pixel| pixel.0[channel]);
+        values().max().unwrap_or(0) - values().min().unwrap_or(0) <= GRAIN
     })
 }
 
 fn grey_pixels(picture: &GrayImage) -> Pixels {
     let pixels = picture.pixels().map(|pixel| f32::from(pixel.0[0]) / 255.0).collect();
-    Pixels { pixels, channels: 1, side: SIDE as usize }
+    Pixels { pixels, channels: 1, side: SIDE as usize, blank: false }
 }
 
 /// What is transparent shows white paper.

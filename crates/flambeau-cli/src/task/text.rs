@@ -2,8 +2,8 @@
 
 use super::data::Feeding;
 use crate::model::Architecture;
-use crate::output::{bad_file, refused};
-use flambeau::data::{ArrayDataset, CharTokenizer, DataLoader, HostArray, Tokenizer};
+use crate::output::{advised, bad_file, refused};
+use flambeau::data::{ArrayDataset, CharTokenizer, DataLoader, HostArray, Source, Tokenizer};
 use flambeau::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ impl Text {
         let path = path.ok_or_else(|| {
             refused("char-gpt", "it learns from a text of your own: name the file with --data FILE")
         })?;
-        let text = std::fs::read(path)
-            .map_err(|error| bad_file(path, format!("{error}; name a text file with --data FILE")))?;
+        let text =
+            Source::file(path).read().map_err(|error| advised(error, "name a text file with --data FILE"))?;
         let text = String::from_utf8(text)
             .map_err(|error| bad_file(path, format!("the text is not UTF-8: {}", error.utf8_error())))?;
         let tokenizer = CharTokenizer::of_text(&text);

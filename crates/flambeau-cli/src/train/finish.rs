@@ -114,7 +114,7 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
         "steps": summary.steps, "epochs": summary.history.len(), "parameters": ended.model.parameter_count(),
         "seconds": summary.seconds, "samples_per_second": summary.samples_per_second,
         "seconds_waiting_for_data": summary.seconds_waiting_for_data,
-        "resumed_from": ended.resumed_from, "files": files,
+        "resumed_from": ended.resumed_from, "damaged_checkpoints": ended.damaged, "files": files,
     });
     if run.output.json {
         lines.iter().for_each(|line| run.output.say(line));

@@ -19,7 +19,7 @@ use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use watch::Watch;
 
 /// Checkpoints that are kept.
@@ -54,7 +54,8 @@ pub struct Options {
     /// The folder for the model, checkpoints, log and pictures [default: runs/<task>-<model>].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Go on from the newest checkpoint in the folder, if there is one.
+    /// Go on from the newest checkpoint in the folder, if there is one. Damaged ones are passed over and named; if all
+    /// are, nothing is done.
     #[arg(long)]
     resume: bool,
     /// The folder of the data set, or the text file.
@@ -93,6 +94,8 @@ struct Ended {
     test: DataLoader,
     summary: Summary,
     resumed_from: Option<u64>,
+    /// Checkpoints that were passed over.
+    damaged: Vec<PathBuf>,
 }
 
 /// Trains, writes the files, and says how it went.
@@ -172,7 +175,8 @@ impl Run<'_> {
         }
         let every = options.checkpoint_every.unwrap_or(per_epoch.max(100));
         let log = self.out.join("log.jsonl");
-        let mut watch = Watch::new(self.output, device, total, epochs);
+        let damaged: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
+        let mut watch = Watch::new(self.output, device, total, epochs, damaged.clone());
         let loses = options.lose_device_at.filter(|_| losses == 0).map(|step| (step, device.clone()));
         let mut trainer = Trainer::with_boxed(model, optimizer)
             .with_epochs(epochs)
@@ -193,13 +197,7 @@ impl Run<'_> {
             trainer = trainer.with_clip_grad_norm(norm);
         }
         let resumed_from = match options.resume || losses > 0 {
-            true => trainer.resume(&mut train).await.map_err(|error| {
-                let folder = self.out.display();
-                advised(
-                    error,
-                    &format!("the run in {folder} had other settings: repeat them, or leave out --resume"),
-                )
-            })?,
+            true => trainer.resume(&mut train).await.map_err(|error| self.not_resumed(error))?,
             false => None,
         };
         if resumed_from.is_none() && log.exists() {
@@ -210,7 +208,24 @@ impl Run<'_> {
             Outcome::classify(&logits, &labels)
         };
         let summary = trainer.fit(&mut train, Some(&mut test), loss).await?;
-        Ok(Ended { device: device.clone(), model: trainer.into_model(), test, summary, resumed_from })
+        let (device, model) = (device.clone(), trainer.into_model());
+        let damaged = std::mem::take(&mut *damaged.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(Ended { device, model, test, summary, resumed_from, damaged })
+    }
+
+    /// What to do about a run that cannot go on.
+    fn not_resumed(&self, error: flambeau::Error) -> flambeau::Error {
+        let folder = self.out.display();
+        let advice = match error {
+            flambeau::Error::State(_) => {
+                format!("the run in {folder} had other settings: repeat them, or leave out --resume")
+            }
+            _ => {
+                "without --resume the run begins anew; the checkpoints are then kept in checkpoints.previous"
+                    .into()
+            }
+        };
+        advised(error, &advice)
     }
 
     /// Says how to go on with a run that was stopped.

@@ -6,6 +6,8 @@ use flambeau::Device;
 use flambeau::train::{EpochReport, Event, Flow, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The shortest time between two lines about steps.
@@ -20,21 +22,35 @@ pub struct Watch {
     epochs: u64,
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
+    /// Checkpoints that were passed over.
+    damaged: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Watch {
     /// Follows a run of so many steps and epochs on a device.
-    pub fn new(output: Output, device: &Device, steps: u64, epochs: u64) -> Watch {
+    pub fn new(
+        output: Output,
+        device: &Device,
+        steps: u64,
+        epochs: u64,
+        damaged: Arc<Mutex<Vec<PathBuf>>>,
+    ) -> Watch {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24.yellow/blue} {pos}/{len}  {msg}");
             ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Watch { output, device: device.clone(), epochs, bar, last_line: None }
+        Watch { output, device: device.clone(), epochs, bar, last_line: None, damaged }
     }
 
     /// Takes note of an event; says whether the run shall go on.
     pub fn observe(&mut self, event: &Event) -> Flow {
         match event {
+            Event::PassedOver(path, error) => {
+                self.say(&format!(
+                    "WARNING: a checkpoint is damaged, and an older one is looked for: {error}"
+                ));
+                self.damaged.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+            }
             Event::Resumed(step) => self.say(&format!("resumed after step {step}")),
             Event::Logged(progress) => self.logged(progress),
             Event::EpochEnded(report) => self.epoch_ended(report),

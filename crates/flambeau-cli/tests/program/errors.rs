@@ -71,15 +71,124 @@ fn a_run_resumed_with_other_settings() {
     assert_says(&message, &["batch_size", "run", "--resume"]);
 }
 
+/// Cuts a file to a third.
+fn damage(path: &std::path::Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..bytes.len() / 3]).unwrap();
+    bytes[..bytes.len() / 3].to_vec()
+}
+
+const CHECKPOINTED: &[&str] =
+    &["train", "spirals", "--max-steps", "20", "--checkpoint-every", "10", "--out", "run"];
+
 #[test]
-fn a_damaged_checkpoint_is_passed_over() {
+fn a_damaged_checkpoint_is_passed_over_and_named() {
     let folder = Folder::new("checkpoint");
-    let steps = ["train", "spirals", "--max-steps", "20", "--checkpoint-every", "10", "--out", "run"];
-    let whole = json(folder.path(), &steps);
-    let newest = folder.join("run/checkpoints/step-00000020.safetensors");
-    let bytes = std::fs::read(&newest).unwrap();
-    std::fs::write(&newest, &bytes[..bytes.len() / 3]).unwrap();
-    let resumed = json(folder.path(), &[&steps[..], &["--resume"]].concat());
+    let whole = json(folder.path(), CHECKPOINTED);
+    assert_eq!(whole["damaged_checkpoints"], serde_json::json!([]));
+    let newest = "run/checkpoints/step-00000020.safetensors";
+    damage(&folder.join(newest));
+    let output = run(folder.path(), &[CHECKPOINTED, &["--resume", "--json"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stderr(&output);
+    // The program's own words, and the library's log.
+    assert_says(&said, &["WARNING: a checkpoint is damaged", newest, "warning: a checkpoint is damaged"]);
+    let resumed = parsed(&output);
     assert_eq!(resumed["resumed_from"], 10);
+    assert_eq!(resumed["damaged_checkpoints"], serde_json::json!([newest]));
     assert_eq!(resumed["test_loss"], whole["test_loss"]);
+}
+
+/// Beginning anew would write over them.
+#[test]
+fn a_run_whose_checkpoints_are_all_damaged_stops() {
+    let folder = Folder::new("all-damaged");
+    json(folder.path(), CHECKPOINTED);
+    let files =
+        ["10", "20"].map(|step| folder.join(&format!("run/checkpoints/step-000000{step}.safetensors")));
+    let left = files.each_ref().map(|file| damage(file));
+    let message = error(folder.path(), &[CHECKPOINTED, &["--resume"]].concat());
+    let expected =
+        ["run/checkpoints: none of the 2 checkpoints is whole", "step-00000020", "without --resume"];
+    assert_says(&message, &expected);
+    assert_eq!(files.map(|file| std::fs::read(file).unwrap()), left);
+}
+
+#[test]
+fn the_log_has_a_level() {
+    let folder = Folder::new("log");
+    json(folder.path(), CHECKPOINTED);
+    damage(&folder.join("run/checkpoints/step-00000020.safetensors"));
+    let logged = |level: &str| {
+        let mut program = command(folder.path(), &[CHECKPOINTED, &["--resume"]].concat());
+        stderr(&program.env("FLAMBEAU_LOG", level).output().unwrap())
+    };
+    assert_says(&logged("loud"), &["warning: FLAMBEAU_LOG is `loud`"]);
+    damage(&folder.join("run/checkpoints/step-00000020.safetensors"));
+    assert!(!logged("off").contains("warning: "));
+}
+
+/// A model has an answer for everything.
+#[test]
+fn blank_and_huge_pictures() {
+    let folder = Folder::new("blank");
+    json(folder.path(), &["train", "mnist", "--model", "mlp", "--max-steps", "5", "--out", "run"]);
+    image::GrayImage::from_pixel(300, 200, image::Luma([255])).save(folder.join("blank.png")).unwrap();
+    let mut digit = image::GrayImage::from_pixel(300, 200, image::Luma([250]));
+    (50..150).for_each(|y| digit.put_pixel(150, y, image::Luma([10])));
+    digit.save(folder.join("digit.png")).unwrap();
+    let ask = ["predict", "run/model.safetensors", "blank.png", "digit.png"];
+    let predictions = json(folder.path(), &ask)["predictions"].clone();
+    assert_says(predictions[0]["warning"].as_str().unwrap(), &["the picture is blank"]);
+    assert_eq!(predictions[1]["warning"], serde_json::Value::Null);
+    let words = String::from_utf8(run(folder.path(), &ask).stdout).unwrap();
+    assert!(words.starts_with("blank.png: the picture is blank"), "{words}");
+
+    image::GrayImage::new(24_000, 24_000).save(folder.join("huge.png")).unwrap();
+    let message = error(folder.path(), &["predict", "run/model.safetensors", "huge.png"]);
+    assert_says(
+        &message,
+        &["huge.png: 24000 × 24000 pixels", "the limit of 536870912", "make the picture smaller"],
+    );
+}
+
+/// A line of text in a small file can describe a model of any size, or name the wrong number of classes.
+#[test]
+fn descriptions_that_do_not_fit_the_file() {
+    let folder = Folder::new("descriptions");
+    json(folder.path(), &["train", "spirals", "--max-steps", "5", "--out", "run"]);
+    let loaded = flambeau::io::load(folder.join("run/model.safetensors"), &flambeau::Device::cpu()).unwrap();
+    let good: serde_json::Value = serde_json::from_str(&loaded.metadata["flambeau"]).unwrap();
+    let huge = 1u64 << 40;
+    let gpt = |layers: u64, width: u64| {
+        serde_json::json!({
+            "kind": "gpt", "vocabulary": 2, "context": 2, "layers": layers, "heads": 1, "width": width, "dropout": 0.0,
+        })
+    };
+    let cnn = serde_json::json!({
+        "kind": "cnn", "inputs": 1, "size": [28, 28], "channels": [huge, huge], "hidden": 9, "dropout": 0.0,
+        "batch_norm": false, "classes": 2,
+    });
+    let mlp = serde_json::json!({ "kind": "mlp", "sizes": [2, huge, huge, 2], "tanh": true });
+    let resnet = serde_json::json!({ "kind": "resnet18", "inputs": 3, "width": huge, "classes": 2 });
+    for architecture in [gpt(huge, 1), gpt(1, huge), cnn, mlp, resnet] {
+        let mut description = good.clone();
+        description["architecture"] = architecture;
+        let metadata = [("flambeau".to_string(), description.to_string())].into();
+        flambeau::io::save_safetensors_blocking(folder.join("huge.safetensors"), &loaded.tensors, &metadata)
+            .unwrap();
+        assert_says(
+            &error(folder.path(), &["eval", "huge.safetensors"]),
+            &["huge.safetensors", "numbers or more"],
+        );
+    }
+    let mut nameless = good;
+    nameless["classes"] = serde_json::json!([]);
+    let metadata = [("flambeau".to_string(), nameless.to_string())].into();
+    flambeau::io::save_safetensors_blocking(folder.join("nameless.safetensors"), &loaded.tensors, &metadata)
+        .unwrap();
+    assert_says(
+        &error(folder.path(), &["eval", "nameless.safetensors"]),
+        &["names 0 classes or characters of 2"],
+    );
 }

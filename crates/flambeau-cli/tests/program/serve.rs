@@ -22,10 +22,20 @@ impl Server {
 
     /// The answer to a request, head and body.
     fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(&self.1).unwrap();
-        write!(stream, "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        self.send(&format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.1).unwrap()
+    }
+
+    /// The answer to these bytes.
+    fn send(&self, bytes: &str) -> String {
+        let mut stream = self.connect();
+        // The server may have answered, and closed, before it has read all.
+        _ = stream.write_all(bytes.as_bytes());
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        _ = stream.read_to_string(&mut answer);
         answer
     }
 }
@@ -37,24 +47,139 @@ impl Drop for Server {
     }
 }
 
-#[test]
-fn the_app_is_served_and_nothing_else() {
+/// A folder with an app, and something beside it.
+fn app() -> Folder {
     let folder = Folder::new("serve");
     std::fs::create_dir_all(folder.join("app/assets")).unwrap();
     std::fs::write(folder.join("app/index.html"), "<title>Flambeau</title>").unwrap();
     std::fs::write(folder.join("app/assets/code.wasm"), "code").unwrap();
     std::fs::write(folder.join("secret"), "not for the browser").unwrap();
+    folder
+}
+
+#[track_caller]
+fn assert_served(server: &Server) {
+    let page = server.ask("GET /");
+    assert!(page.starts_with("HTTP/1.1 200") && page.ends_with("<title>Flambeau</title>"), "{page}");
+}
+
+#[test]
+fn the_app_is_served_and_nothing_else() {
+    let folder = app();
     let server = Server::start(&folder);
     let page = server.ask("GET /?page=train");
     assert!(page.starts_with("HTTP/1.1 200") && page.ends_with("<title>Flambeau</title>"), "{page}");
     assert!(page.contains("Content-Type: text/html"), "{page}");
     let code = server.ask("GET /assets/code.wasm");
     assert!(code.contains("Content-Type: application/wasm") && code.ends_with("code"), "{code}");
-    for outside in ["/../secret", "/assets/../../secret", "//secret", "/nothing"] {
+    let head = server.ask("HEAD /assets/code.wasm");
+    assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    for outside in ["/../secret", "/assets/../../secret", "//secret", "/nothing", "/assets", "/%2e%2e/secret"]
+    {
         let answer = server.ask(&format!("GET {outside}"));
         assert!(answer.starts_with("HTTP/1.1 404") && !answer.contains("not for"), "{outside}: {answer}");
     }
     assert!(server.ask("POST /index.html").starts_with("HTTP/1.1 405"));
+}
+
+/// A link inside the folder is a file like others; one that leads out of it is not there.
+#[cfg(unix)]
+#[test]
+fn links_out_of_the_folder_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let folder = app();
+    symlink(folder.join("secret"), folder.join("app/leak")).unwrap();
+    symlink(folder.path(), folder.join("app/out")).unwrap();
+    symlink("index.html", folder.join("app/page.html")).unwrap();
+    let server = Server::start(&folder);
+    for outside in ["/leak", "/out/secret", "/out/app/index.html/../../../secret"] {
+        let answer = server.ask(&format!("GET {outside}"));
+        assert!(answer.starts_with("HTTP/1.1 404") && !answer.contains("not for"), "{outside}: {answer}");
+    }
+    assert!(server.ask("GET /page.html").starts_with("HTTP/1.1 200"));
+}
+
+/// Another name for this machine is an attack through the browser (DNS rebinding).
+#[test]
+fn other_names_are_sent_away() {
+    let folder = app();
+    let server = Server::start(&folder);
+    for host in ["evil.example", "evil.example:8090", "127.0.0.1.evil.example"] {
+        let answer = server.send(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 421") && !answer.contains("<title>"), "{host}: {answer}");
+    }
+    assert!(server.send("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400"));
+}
+
+/// A body is never read into memory, whatever its length is said to be.
+#[test]
+fn a_huge_content_length() {
+    let folder = app();
+    let server = Server::start(&folder);
+    for length in ["99999999999999", "18446744073709551615", "-1", "many"] {
+        let answer = server
+            .send(&format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\nbody"));
+        assert!(answer.starts_with("HTTP/1.1 405"), "{length}: {answer}");
+        assert_served(&server);
+    }
+}
+
+#[test]
+fn giant_heads() {
+    let folder = app();
+    let server = Server::start(&folder);
+    let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+    assert!(server.send(&long).starts_with("HTTP/1.1 431"));
+    // A line without end: the server hangs up long before all of it is sent.
+    let mut endless = server.connect();
+    let block = vec![b'a'; 1 << 20];
+    let sent = (0..1000).take_while(|_| endless.write_all(&block).is_ok()).count();
+    assert!(sent < 1000);
+    assert_served(&server);
+}
+
+/// Clients that send a head byte by byte, or ask and never read, hold up nobody else.
+#[test]
+fn slow_clients_hold_up_nobody() {
+    let folder = app();
+    std::fs::write(folder.join("app/large.bin"), vec![7; 32 << 20]).unwrap();
+    let server = Server::start(&folder);
+    let slow: Vec<TcpStream> = (0..20)
+        .map(|number| {
+            let mut stream = server.connect();
+            let request: &[u8] = match number % 2 {
+                0 => b"GET / HT",
+                _ => b"GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            };
+            stream.write_all(request).unwrap();
+            stream
+        })
+        .collect();
+    assert_served(&server);
+    let mut reader = server.connect();
+    reader.write_all(b"GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    reader.read_to_end(&mut answer).unwrap();
+    assert!(answer.ends_with(&[7; 1000]) && answer.len() > 32 << 20, "{}", answer.len());
+    drop(slow);
+}
+
+/// More connections than the server takes: the rest are closed, and the next one is served when there is room.
+#[test]
+fn very_many_connections() {
+    let folder = app();
+    let server = Server::start(&folder);
+    let many: Vec<TcpStream> = (0..300).map(|_| server.connect()).collect();
+    let closed = many.iter().filter(|stream| {
+        let mut stream: &TcpStream = stream;
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+        matches!(stream.read(&mut [0]), Ok(0)) || stream.write(b"x").is_err()
+    });
+    assert!(closed.count() > 0);
+    drop(many);
+    // The server needs a moment to see that they are gone.
+    let served = (0..1000).any(|_| server.ask("GET /").starts_with("HTTP/1.1 200"));
+    assert!(served);
 }
 
 #[test]

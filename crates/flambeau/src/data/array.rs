@@ -49,6 +49,11 @@ impl HostArray {
         Ok(HostArray { meta, bytes })
     }
 
+    /// The same values in another shape.
+    pub(crate) fn into_shape(self, shape: impl Into<Shape>) -> Result<HostArray> {
+        HostArray::from_bytes(self.bytes, shape, self.meta.dtype)
+    }
+
     /// The sizes of the dimensions.
     pub fn shape(&self) -> &Shape {
         &self.meta.shape

@@ -5,9 +5,11 @@
 //! ```
 
 use super::array::HostArray;
-use super::origin::{MAX_BYTES, Origin, unpacked};
-use crate::dtype::{DType, Element};
+use super::origin::{Origin, unpacked};
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::io::ReadLimits;
+use crate::io::limits::Budget;
 use crate::shape::Shape;
 use std::io::Read;
 
@@ -30,7 +32,19 @@ struct Header {
 /// # Ok::<(), flambeau::Error>(())
 /// ```
 pub fn parse_idx(bytes: &[u8]) -> Result<HostArray> {
-    parse(bytes, &Origin::bytes("idx data"), None)
+    parse_idx_with(bytes, ReadLimits::default())
+}
+
+/// [`parse_idx`] with a limit of your own for the memory it takes.
+///
+/// ```
+/// use flambeau::{data::parse_idx_with, io::ReadLimits};
+/// let file = [0, 0, 8, 1, 0, 0, 0, 3, 5, 0, 4];
+/// let error = parse_idx_with(&file, ReadLimits::memory(10)).unwrap_err();
+/// assert!(error.to_string().contains("the limit of 10 bytes"));
+/// ```
+pub fn parse_idx_with(bytes: &[u8], limits: ReadLimits) -> Result<HostArray> {
+    parse(bytes, &Origin::bytes("idx data"), limits, None)
 }
 
 /// An array from an idx file, plain or packed with gzip: see [`parse_idx`].
@@ -43,46 +57,58 @@ pub fn parse_idx(bytes: &[u8]) -> Result<HostArray> {
 /// ```
 #[cfg(not(target_arch = "wasm32"))]
 pub fn read_idx(source: &super::Source) -> Result<HostArray> {
-    parse(&source.read()?, &source.origin(), None)
+    parse(&source.read()?, &source.origin(), source.limits, None)
 }
 
 /// Parses, checking the unpacked content against a checksum if one is given.
-pub(super) fn parse(bytes: &[u8], origin: &Origin, sha256: Option<&str>) -> Result<HostArray> {
-    let mut stream = unpacked(bytes);
-    let mut content = Vec::new();
+pub(super) fn parse(
+    bytes: &[u8],
+    origin: &Origin,
+    limits: ReadLimits,
+    sha256: Option<&str>,
+) -> Result<HostArray> {
+    let budget = Budget::new(limits, bytes.len());
+    let within = |message| origin.error(message);
+    let (mut stream, longest) = unpacked(bytes);
     let mut read = |content: &mut Vec<u8>, count: usize| {
         let result = stream.by_ref().take(count as u64).read_to_end(content);
         result.map_err(|error| origin.error(format!("the gzip data is damaged: {error}")))
     };
-    read(&mut content, 4)?;
-    let rank = match content[..] {
+    let mut start = Vec::new();
+    read(&mut start, 4)?;
+    let rank = match start[..] {
         [0, 0, _, rank] => usize::from(rank),
         _ => {
             let message = format!(
-                "not an idx file: it should begin with 0, 0, type and rank, but begins with {content:02x?}"
+                "not an idx file: it should begin with 0, 0, type and rank, but begins with {start:02x?}"
             );
             return Err(origin.error(message));
         }
     };
-    read(&mut content, 4 * rank)?;
-    let header = header(&content, origin)?;
-    let start = content.len();
+    read(&mut start, 4 * rank)?;
+    let header = header(&start, origin)?;
+    let promise = || format!("the header promises {} bytes of values, shape {}", header.size, header.shape);
+    if header.size > longest {
+        return Err(origin.error(format!("truncated: {}, but the file has {}", promise(), bytes.len())));
+    }
     // One more than promised, to see whether the stream goes on; a bomb is not unpacked further.
+    let mut content = budget.buffer(start.len() + header.size + 1).map_err(within)?;
+    content.extend(&start);
     read(&mut content, header.size + 1)?;
-    let found = content.len() - start;
+    let found = content.len() - start.len();
     if found != header.size {
-        let promise = format!("the header promises {} bytes of values, shape {}", header.size, header.shape);
         return Err(origin.error(if found < header.size {
-            format!("truncated: {promise}, but there are {found}")
+            format!("truncated: {}, but there are {found}", promise())
         } else {
-            format!("{promise}, but there are more")
+            format!("{}, but there are more", promise())
         }));
     }
     if let Some(expected) = sha256 {
         origin.check_sha256(&content, expected)?;
     }
-    content.drain(..start);
-    values(header, content)
+    content.drain(..start.len());
+    let (bytes, dtype) = values(header.kind, content, &budget).map_err(within)?;
+    HostArray::from_bytes(bytes, header.shape, dtype)
 }
 
 fn header(content: &[u8], origin: &Origin) -> Result<Header> {
@@ -104,28 +130,40 @@ fn header(content: &[u8], origin: &Origin) -> Result<Header> {
     let sizes = content[4..].chunks_exact(4);
     let shape: Shape =
         sizes.map(|size| u32::from_be_bytes([size[0], size[1], size[2], size[3]]) as usize).collect();
-    let size = shape.iter().try_fold(element, |bytes, &size| bytes.checked_mul(size));
-    match size.filter(|&size| size as u64 <= MAX_BYTES) {
-        Some(size) => Ok(Header { kind, shape, size }),
-        None => Err(origin.error(format!("shape {shape} is larger than {MAX_BYTES} bytes"))),
+    // Sizes of zero elsewhere in the shape excuse nothing: strides are products too.
+    let product =
+        |least: usize| shape.iter().try_fold(element, |bytes, &size| bytes.checked_mul(size.max(least)));
+    match product(1).filter(|&size| size <= isize::MAX as usize) {
+        Some(_) => Ok(Header { kind, size: product(0).unwrap_or(0), shape }),
+        None => Err(origin.error(format!("shape {shape} is larger than any memory"))),
     }
 }
 
-fn values(header: Header, bytes: Vec<u8>) -> Result<HostArray> {
-    /// Values of N bytes each, converted.
-    fn each<const N: usize, T: Element>(bytes: &[u8], convert: impl Fn([u8; N]) -> T) -> Vec<u8> {
+/// The values in host layout, and their dtype.
+fn values(kind: u8, bytes: Vec<u8>, budget: &Budget) -> std::result::Result<(Vec<u8>, DType), String> {
+    /// Values of N bytes each, converted to M.
+    fn each<const N: usize, const M: usize>(
+        bytes: &[u8],
+        budget: &Budget,
+        convert: impl Fn([u8; N]) -> [u8; M],
+    ) -> std::result::Result<Vec<u8>, String> {
         let (chunks, _) = bytes.as_chunks::<N>();
-        T::to_bytes(&chunks.iter().map(|chunk| convert(*chunk)).collect::<Vec<T>>())
+        let mut converted = budget.buffer(chunks.len() * M)?;
+        chunks.iter().for_each(|chunk| converted.extend(convert(*chunk)));
+        Ok(converted)
     }
-    let (bytes, dtype) = match header.kind {
+    fn swapped<const N: usize>(mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes.as_chunks_mut::<N>().0.iter_mut().for_each(|word| word.reverse());
+        bytes
+    }
+    Ok(match kind {
         0x08 => (bytes, DType::U8),
-        0x09 => (each(&bytes, |byte| i32::from(i8::from_be_bytes(byte))), DType::I32),
-        0x0b => (each(&bytes, |word| i32::from(i16::from_be_bytes(word))), DType::I32),
-        0x0c => (each(&bytes, i32::from_be_bytes), DType::I32),
-        0x0d => (each(&bytes, f32::from_be_bytes), DType::F32),
-        _ => (each(&bytes, f64::from_be_bytes), DType::F64),
-    };
-    HostArray::from_bytes(bytes, header.shape, dtype)
+        0x09 => (each(&bytes, budget, |byte| i32::from(i8::from_be_bytes(byte)).to_le_bytes())?, DType::I32),
+        0x0b => (each(&bytes, budget, |word| i32::from(i16::from_be_bytes(word)).to_le_bytes())?, DType::I32),
+        0x0c => (swapped::<4>(bytes), DType::I32),
+        0x0d => (swapped::<4>(bytes), DType::F32),
+        _ => (swapped::<8>(bytes), DType::F64),
+    })
 }
 
 #[cfg(test)]
@@ -188,7 +226,9 @@ mod tests {
         refused(b"\x89PNG\r\n\x1a\n", "not an idx file");
         refused(&file(7, &[1], &[1]), "idx type 0x07");
         refused(&file(8, &[u32::MAX; 4], &[]), "larger than");
+        refused(&file(8, &[0, u32::MAX, u32::MAX, u32::MAX], &[]), "larger than");
         refused(&file(8, &[u32::MAX], &[]), "truncated");
+        refused(&packed(&file(8, &[1 << 30], &[])), "truncated");
         refused(&file(8, &[2], &[1, 2, 3]), "but there are more");
         // Sixty-four megabytes of zeros in as many kilobytes, behind a header that promises two bytes.
         let mut bomb = file(8, &[2], &[]);
@@ -205,8 +245,9 @@ mod tests {
         let bytes = file(8, &[1], &[9]);
         let origin = Origin { name: "numbers.gz".into(), hint: Some("make numbers".into()) };
         let sha256 = crate::data::origin::hexadecimal(&<sha2::Sha256 as sha2::Digest>::digest(&bytes));
-        assert!(parse(&packed(&bytes), &origin, Some(&sha256)).is_ok());
-        let error = parse(&bytes, &origin, Some("00")).unwrap_err().to_string();
+        let parse = |bytes: &[u8], sha256| parse(bytes, &origin, ReadLimits::default(), Some(sha256));
+        assert!(parse(&packed(&bytes), &sha256).is_ok());
+        let error = parse(&bytes, "00").unwrap_err().to_string();
         assert!(error.starts_with("numbers.gz: the checksum differs: SHA-256 00 was expected"), "{error}");
         assert!(error.ends_with("get it with: make numbers"), "{error}");
     }

@@ -2,16 +2,12 @@
 
 use super::array::HostArray;
 use super::dataset::{Dataset, Item};
-use super::images::BYTE_SCALE;
-use super::origin::Origin;
+use super::picture::Wanted;
 use crate::error::{Error, Result};
-use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits};
-use std::fs;
+use crate::io::ReadLimits;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-
-/// The most memory that decoding one picture may take.
-const MAX_PICTURE: u64 = 1 << 29;
 
 /// A file and the class that its folder is.
 #[derive(Debug, Clone)]
@@ -74,26 +70,31 @@ pub(super) fn class_files(
 pub struct ImageFolder {
     files: Vec<ClassFile>,
     classes: Vec<String>,
-    size: Option<(u32, u32)>,
-    grey: bool,
+    wanted: Wanted,
 }
 
 impl ImageFolder {
     /// The pictures in the folders of a folder.
     pub fn open(folder: impl AsRef<Path>) -> Result<ImageFolder> {
         let (files, classes) = class_files(folder.as_ref(), &[], &["png", "jpg", "jpeg"])?;
-        Ok(ImageFolder { files, classes, size: None, grey: false })
+        Ok(ImageFolder { files, classes, wanted: Wanted::default() })
     }
 
     /// Gives every picture this height and width: scaled until it covers them, then cut around its middle. Without
     /// it pictures keep their own sizes, and batches need equal ones.
     pub fn with_size(self, height: u32, width: u32) -> ImageFolder {
-        ImageFolder { size: Some((height, width)), ..self }
+        ImageFolder { wanted: Wanted { size: Some((height, width)), ..self.wanted }, ..self }
     }
 
     /// One channel of grey instead of three of colour.
     pub fn in_grey(self) -> ImageFolder {
-        ImageFolder { grey: true, ..self }
+        ImageFolder { wanted: Wanted { grey: true, ..self.wanted }, ..self }
+    }
+
+    /// The memory that one picture may take, as pixels and on the way to them: 512 MiB if not set. A larger one is an
+    /// error when it is asked for.
+    pub fn with_limits(self, limits: ReadLimits) -> ImageFolder {
+        ImageFolder { wanted: Wanted { limits, ..self.wanted }, ..self }
     }
 
     /// The names of the classes.
@@ -105,16 +106,6 @@ impl ImageFolder {
     pub fn path(&self, index: usize) -> Option<&PathBuf> {
         self.files.get(index).map(|file| &file.path)
     }
-
-    fn decode(path: &Path) -> Result<DynamicImage> {
-        let origin = Origin { name: path.display().to_string(), hint: None };
-        let reader = ImageReader::open(path).and_then(|reader| reader.with_guessed_format());
-        let mut reader = reader.map_err(|error| origin.error(error))?;
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MAX_PICTURE);
-        reader.limits(limits);
-        reader.decode().map_err(|error| origin.error(error))
-    }
 }
 
 impl Dataset for ImageFolder {
@@ -124,18 +115,9 @@ impl Dataset for ImageFolder {
 
     fn get(&self, index: usize) -> Result<Item> {
         let file = &self.files[index];
-        let mut picture = ImageFolder::decode(&file.path)?;
-        if let Some((height, width)) = self.size {
-            picture = picture.resize_to_fill(width, height, FilterType::Triangle);
-        }
-        let (height, width) = (picture.height() as usize, picture.width() as usize);
-        let (channels, bytes) = match self.grey {
-            true => (1, picture.into_luma8().into_raw()),
-            false => (3, picture.into_rgb8().into_raw()),
-        };
-        let channel = |channel: usize| bytes.iter().skip(channel).step_by(channels);
-        let pixels: Vec<f32> =
-            (0..channels).flat_map(channel).map(|&byte| f32::from(byte) * BYTE_SCALE).collect();
-        Ok(vec![HostArray::new(&pixels, [channels, height, width])?, HostArray::scalar(file.class)])
+        let wrong = |message| Error::Io { path: file.path.display().to_string(), message };
+        let stream = File::open(&file.path).map_err(|error| wrong(error.to_string()))?;
+        let pixels = self.wanted.read(BufReader::new(stream)).map_err(wrong)?;
+        Ok(vec![pixels, HostArray::scalar(file.class)])
     }
 }

@@ -7,6 +7,7 @@ use super::origin::Origin;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::io::ReadLimits;
 
 /// What a byte is multiplied with to become a number from 0 to 1: the same product on every device.
 pub(super) const BYTE_SCALE: f32 = 1.0 / 255.0;
@@ -56,11 +57,12 @@ impl Images {
     /// Pictures from the bytes of two idx files, plain or packed: (N, H, W) bytes, and N labels.
     pub fn from_idx(pictures: &[u8], labels: &[u8]) -> Result<Images> {
         let (pictures_origin, labels_origin) = (Origin::bytes("idx pictures"), Origin::bytes("idx labels"));
-        let pictures = idx::parse(pictures, &pictures_origin, None)?;
+        let limits = ReadLimits::default();
+        let pictures = idx::parse(pictures, &pictures_origin, limits, None)?;
         Images::from_arrays(
             pictures,
             &pictures_origin,
-            idx::parse(labels, &labels_origin, None)?,
+            idx::parse(labels, &labels_origin, limits, None)?,
             &labels_origin,
         )
     }
@@ -100,7 +102,7 @@ impl Images {
             );
             return Err(labels_origin.error(message));
         }
-        let pixels = HostArray::from_bytes(pictures.bytes().to_vec(), [count, 1, height, width], DType::U8)?;
+        let pixels = pictures.into_shape([count, 1, height, width])?;
         Images::new(pixels, labels.bytes().iter().map(|&label| i32::from(label)).collect())
     }
 

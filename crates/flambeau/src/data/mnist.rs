@@ -5,6 +5,8 @@ use super::{Images, Source, TrainTest, idx};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::error::Result;
 #[cfg(not(target_arch = "wasm32"))]
+use crate::io::ReadLimits;
+#[cfg(not(target_arch = "wasm32"))]
 use std::path::Path;
 
 /// MNIST: 60,000 and 10,000 handwritten digits of 28 × 28 pixels.
@@ -90,7 +92,10 @@ fn open(folder: &Path, sums: [&str; 4], hint: &str, classes: &[&str]) -> Result<
         let plain = folder.join(name);
         let packed = folder.join(format!("{name}.gz"));
         let source = Source::file(if plain.exists() { plain } else { packed }).with_hint(hint);
-        Ok((idx::parse(&source.read()?, &source.origin(), Some(sha256))?, source.origin()))
+        Ok((
+            idx::parse(&source.read()?, &source.origin(), ReadLimits::default(), Some(sha256))?,
+            source.origin(),
+        ))
     };
     let images = |part: &str, sums: &[&str]| {
         let (pictures, pictures_origin) = array(&format!("{part}-images-idx3-ubyte"), sums[0])?;

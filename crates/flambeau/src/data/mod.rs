@@ -34,6 +34,8 @@ mod images;
 mod loader;
 mod mnist;
 mod origin;
+#[cfg(not(target_arch = "wasm32"))]
+mod picture;
 mod random;
 mod sampler;
 #[cfg(not(target_arch = "wasm32"))]
@@ -47,14 +49,16 @@ mod tokenizer;
 pub use array::HostArray;
 pub use cifar::{Cifar10, Cifar100};
 pub use dataset::{ArrayDataset, Dataset, Item, TensorDataset};
-pub use idx::parse_idx;
 #[cfg(not(target_arch = "wasm32"))]
 pub use idx::read_idx;
+pub use idx::{parse_idx, parse_idx_with};
 #[cfg(not(target_arch = "wasm32"))]
 pub use image_folder::ImageFolder;
 pub use images::{Images, TrainTest};
 pub use loader::{Batch, DataLoader, pad_sequences, stack_items};
 pub use mnist::{FashionMnist, Mnist};
+#[cfg(not(target_arch = "wasm32"))]
+pub use picture::parse_picture;
 pub use random::HostRandom;
 pub use sampler::{Sampler, random_split};
 #[cfg(not(target_arch = "wasm32"))]

@@ -1,11 +1,12 @@
-//! Where data came from, for error messages; checksums, and unpacking with a limit.
+//! Where data came from, for error messages; checksums, and unpacking.
 
 use crate::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::io::Read;
 
-/// The most that a file may hold, unpacked: more is an attack or a mistake.
+/// The most that a file may hold: more is an attack or a mistake.
+#[cfg(not(target_arch = "wasm32"))]
 pub(super) const MAX_BYTES: u64 = 1 << 32;
 
 /// The name of a file, or of data that came without one, and how to get it anew.
@@ -45,7 +46,12 @@ pub(super) fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The content of a file that may be packed with gzip, as a stream.
-pub(super) fn unpacked(bytes: &[u8]) -> Box<dyn Read + '_> {
-    if bytes.starts_with(&[0x1f, 0x8b]) { Box::new(MultiGzDecoder::new(bytes)) } else { Box::new(bytes) }
+/// The content of a file that may be packed with gzip, as a stream, and the most bytes it can have.
+pub(super) fn unpacked(bytes: &[u8]) -> (Box<dyn Read + '_>, usize) {
+    /// Deflate cannot do better than this.
+    const MAX_RATIO: usize = 1032;
+    match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => (Box::new(MultiGzDecoder::new(bytes)), bytes.len().saturating_mul(MAX_RATIO)),
+        false => (Box::new(bytes), bytes.len()),
+    }
 }

@@ -3,8 +3,8 @@
 
 use super::origin::{MAX_BYTES, Origin};
 use crate::error::Result;
+use crate::io::ReadLimits;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "download")]
@@ -28,6 +28,7 @@ pub struct Source {
     sha256: Option<String>,
     hint: Option<String>,
     limit: u64,
+    pub(super) limits: ReadLimits,
     #[cfg(feature = "download")]
     progress: Option<Progress>,
 }
@@ -41,6 +42,7 @@ impl Source {
             sha256: None,
             hint: None,
             limit: MAX_BYTES,
+            limits: ReadLimits::default(),
             #[cfg(feature = "download")]
             progress: None,
         }
@@ -74,6 +76,11 @@ impl Source {
         Source { limit: bytes, ..self }
     }
 
+    /// The memory that making arrays or a table of the file may take.
+    pub fn with_limits(self, limits: ReadLimits) -> Source {
+        Source { limits, ..self }
+    }
+
     /// Called during a download with the bytes so far, and the bytes in all where the server says.
     #[cfg(feature = "download")]
     pub fn with_progress(self, report: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Source {
@@ -95,14 +102,10 @@ impl Source {
         if let Some(url) = self.url.as_deref().filter(|_| !self.path.exists()) {
             self.fetch(url)?;
         }
-        let file = File::open(&self.path).map_err(|error| origin.error(error))?;
-        let mut bytes = Vec::new();
-        file.take(self.limit.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(|error| origin.error(error))?;
-        if bytes.len() as u64 > self.limit {
-            return Err(origin.error(format!("the file has more than {} bytes", self.limit)));
-        }
+        let open = || File::open(&self.path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (size, file) = open().map_err(|error| origin.error(error))?;
+        let bytes =
+            ReadLimits::memory(self.limit).read_all(file, size).map_err(|error| origin.error(error))?;
         if let Some(expected) = &self.sha256 {
             origin.check_sha256(&bytes, expected)?;
         }

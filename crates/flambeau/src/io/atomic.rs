@@ -1,5 +1,6 @@
 //! Writing files so that a crash at any moment leaves the old file or the new one, never half of one.
 
+use super::limits::ReadLimits;
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -90,9 +91,12 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A whole file.
-pub(super) fn read_file(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| io_error(path, &error))
+/// A whole file, if it is not larger than the limits allow.
+pub(super) fn read_file(path: &Path, limits: ReadLimits) -> Result<Vec<u8>> {
+    let open = || File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (size, file) = open().map_err(|error| io_error(path, &error))?;
+    let wrong = |message| Error::Io { path: path.display().to_string(), message };
+    limits.read_all(file, size).map_err(wrong)
 }
 
 pub(super) fn io_error(path: &Path, error: &io::Error) -> Error {

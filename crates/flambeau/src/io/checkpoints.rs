@@ -1,6 +1,7 @@
 //! A folder of checkpoints, of which the newest whole one can always be found again.
 
 use super::atomic::{final_name, io_error, read_file, sync_folder, write_atomically};
+use super::limits::ReadLimits;
 use super::state::State;
 use super::state_file::{StateFile, parse_states};
 use crate::device::Device;
@@ -100,14 +101,14 @@ impl Checkpoints {
         let mut skipped = Vec::new();
         for step in self.steps()?.into_iter().rev() {
             let path = self.folder.join(file_name(step));
-            let read =
-                read_file(&path).and_then(|bytes| parse_states(&path.display().to_string(), &bytes, device));
+            let read = read_file(&path, ReadLimits::default())
+                .and_then(|bytes| parse_states(&path.display().to_string(), &bytes, device));
             match read {
                 Ok(states) => {
                     return Ok(Latest { checkpoint: Some(Checkpoint { step, path, states }), skipped });
                 }
                 Err(error @ Error::Io { .. }) => {
-                    log::warn!("a checkpoint is passed over: {error}");
+                    log::warn!("a checkpoint is damaged and passed over: {error}");
                     skipped.push((path, error));
                 }
                 // The device's trouble, not the file's.

@@ -1,8 +1,9 @@
 //! From what files hold to what a device has: element types, checks of sizes, and notes of what was converted.
 
 use super::StateDict;
+use super::limits::Budget;
 use crate::device::Device;
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::Meta;
 use crate::shape::Shape;
@@ -128,40 +129,34 @@ impl Stored {
         Some(wanted).filter(has).unwrap_or(otherwise)
     }
 
-    /// The elements as integers; none if they are floats.
-    fn integers(self, bytes: &[u8]) -> Option<Box<dyn Iterator<Item = i128> + '_>> {
-        macro_rules! words {
+    /// An element as an integer; none if it is a float.
+    fn integer(self, word: &[u8]) -> Option<i128> {
+        macro_rules! number {
             ($t:ty) => {
-                Box::new(bytes.chunks_exact(size_of::<$t>()).map(|word| {
-                    let mut own = [0; size_of::<$t>()];
-                    own.copy_from_slice(word);
-                    i128::from(<$t>::from_le_bytes(own))
-                }))
+                i128::from(<$t>::from_le_bytes(word.try_into().ok()?))
             };
         }
         Some(match self {
-            Stored::Bool | Stored::U8 => words!(u8),
-            Stored::I8 => words!(i8),
-            Stored::I16 => words!(i16),
-            Stored::U16 => words!(u16),
-            Stored::I32 => words!(i32),
-            Stored::U32 => words!(u32),
-            Stored::I64 => words!(i64),
-            Stored::U64 => words!(u64),
+            Stored::Bool | Stored::U8 => number!(u8),
+            Stored::I8 => number!(i8),
+            Stored::I16 => number!(i16),
+            Stored::U16 => number!(u16),
+            Stored::I32 => number!(i32),
+            Stored::U32 => number!(u32),
+            Stored::I64 => number!(i64),
+            Stored::U64 => number!(u64),
             Stored::F16 | Stored::BF16 | Stored::F32 | Stored::F64 => return None,
         })
     }
 
-    /// Float elements in single precision, rounded where they are wider.
-    fn singles(self, bytes: &[u8]) -> Vec<f32> {
-        match self {
-            Stored::F16 => f16::from_bytes(bytes).into_iter().map(f16::to_f32).collect(),
-            Stored::BF16 => {
-                bytemuck::pod_collect_to_vec::<u8, bf16>(bytes).into_iter().map(bf16::to_f32).collect()
-            }
-            Stored::F64 => f64::from_bytes(bytes).into_iter().map(|value| value as f32).collect(),
-            _ => f32::from_bytes(bytes),
-        }
+    /// A float element in single precision, rounded where it is wider.
+    fn single(self, word: &[u8]) -> Option<f32> {
+        Some(match self {
+            Stored::F16 => f16::from_le_bytes(word.try_into().ok()?).to_f32(),
+            Stored::BF16 => bf16::from_le_bytes(word.try_into().ok()?).to_f32(),
+            Stored::F64 => f64::from_le_bytes(word.try_into().ok()?) as f32,
+            _ => f32::from_le_bytes(word.try_into().ok()?),
+        })
     }
 }
 
@@ -177,15 +172,26 @@ pub(super) fn byte_count(stored: Stored, dims: &[usize]) -> Option<usize> {
     if dims.len() > MAX_RANK || bound > isize::MAX as usize { None } else { product(0) }
 }
 
-/// Turns big-endian elements into little-endian ones.
-pub(super) fn swap_bytes(bytes: &mut [u8], size: usize) {
-    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+/// Turns big-endian elements into little-endian ones; a copy is taken from the budget.
+pub(super) fn swap_bytes(
+    bytes: &mut Cow<[u8]>,
+    size: usize,
+    budget: &Budget,
+) -> std::result::Result<(), String> {
+    if let Cow::Borrowed(given) = *bytes {
+        let mut copy = budget.buffer(given.len())?;
+        copy.extend_from_slice(given);
+        *bytes = Cow::Owned(copy);
+    }
+    bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    Ok(())
 }
 
 /// Puts together what a reader finds in a file.
 pub(super) struct Collector<'a> {
     source: &'a str,
     device: &'a Device,
+    pub budget: &'a Budget,
     names: HashSet<String>,
     tensors: Vec<(String, Tensor)>,
     notes: Vec<Note>,
@@ -193,8 +199,8 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// `source` is the file's name, for errors.
-    pub fn new(source: &'a str, device: &'a Device) -> Collector<'a> {
-        Collector { source, device, names: HashSet::new(), tensors: Vec::new(), notes: Vec::new() }
+    pub fn new(source: &'a str, device: &'a Device, budget: &'a Budget) -> Collector<'a> {
+        Collector { source, device, budget, names: HashSet::new(), tensors: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a tensor whose elements are given little-endian in row-major order.
@@ -208,8 +214,17 @@ impl<'a> Collector<'a> {
             return Err(broken(self.source, message));
         }
         let dtype = stored.on(self.device);
-        let bytes = self.converted(name, stored, dtype, bytes)?;
+        let count = bytes.len() / stored.size();
+        let wrong = |message| broken(self.source, format!("tensor `{name}`: {message}"));
+        self.budget.take(TENSOR + 4 * name.len() + count * dtype.size()).map_err(wrong)?;
+        let bytes = match stored.same() == Some(dtype) {
+            true => Cow::Borrowed(bytes),
+            false => Cow::Owned(converted(stored, dtype, bytes, self.budget).map_err(wrong)?),
+        };
         let tensor = Tensor::from_bytes(&bytes, Meta::new(Shape::new(dims), dtype), self.device)?;
+        if let Cow::Owned(bytes) = bytes {
+            self.budget.give_back(bytes.len());
+        }
         self.tensors.push((name.to_owned(), tensor));
         if stored.same() != Some(dtype) {
             self.notes.push(Note { name: name.to_owned(), from: stored.name(), to: dtype });
@@ -217,30 +232,35 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn converted<'b>(&self, name: &str, stored: Stored, to: DType, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
-        if stored.same() == Some(to) {
-            return Ok(Cow::Borrowed(bytes));
-        }
-        let Some(integers) = stored.integers(bytes) else {
-            return Ok(Cow::Owned(f32::to_bytes(&stored.singles(bytes))));
-        };
-        let outside = |value: i128| {
-            let message = format!("tensor `{name}`: {value} ({}) does not fit into {to}", stored.name());
-            broken(self.source, message)
-        };
-        if to == DType::I64 {
-            let fit: Result<Vec<i64>> =
-                integers.map(|value| i64::try_from(value).map_err(|_| outside(value))).collect();
-            return Ok(Cow::Owned(i64::to_bytes(&fit?)));
-        }
-        let fit: Result<Vec<i32>> =
-            integers.map(|value| i32::try_from(value).map_err(|_| outside(value))).collect();
-        Ok(Cow::Owned(i32::to_bytes(&fit?)))
-    }
-
     pub fn finish(self, metadata: BTreeMap<String, String>) -> Loaded {
         Loaded { tensors: self.tensors.into_iter().collect(), metadata, notes: self.notes }
     }
+}
+
+/// What a tensor takes beside its elements and its name: its node, its places in lists and tables.
+const TENSOR: usize = 1024;
+
+/// Elements of one type as elements of another: I32, I64 or F32.
+fn converted(
+    stored: Stored,
+    to: DType,
+    bytes: &[u8],
+    budget: &Budget,
+) -> std::result::Result<Vec<u8>, String> {
+    let words = bytes.chunks_exact(stored.size());
+    let mut result = budget.buffer(words.len() * to.size())?;
+    for word in words {
+        let Some(value) = stored.integer(word) else {
+            result.extend(stored.single(word).unwrap_or(f32::NAN).to_le_bytes());
+            continue;
+        };
+        let outside = || format!("{value} ({}) does not fit into {to}", stored.name());
+        match to {
+            DType::I64 => result.extend(i64::try_from(value).map_err(|_| outside())?.to_le_bytes()),
+            _ => result.extend(i32::try_from(value).map_err(|_| outside())?.to_le_bytes()),
+        }
+    }
+    Ok(result)
 }
 
 /// The error of a file that is not what it should be.
@@ -251,11 +271,12 @@ pub(super) fn broken(source: &str, message: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::ReadLimits;
 
     #[track_caller]
     fn load(stored: Stored, dims: &[usize], bytes: &[u8]) -> Result<(Tensor, Vec<Note>)> {
-        let device = Device::cpu();
-        let mut collector = Collector::new("file", &device);
+        let (device, budget) = (Device::cpu(), Budget::new(ReadLimits::default(), bytes.len()));
+        let mut collector = Collector::new("file", &device, &budget);
         collector.add("t", stored, dims, bytes)?;
         let loaded = collector.finish(BTreeMap::new());
         Ok((loaded.tensors.get("t").unwrap().clone(), loaded.notes))

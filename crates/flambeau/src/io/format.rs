@@ -1,6 +1,7 @@
 //! The formats by their names, for programs that take any of them.
 
 use super::convert::Loaded;
+use super::limits::{Budget, ReadLimits};
 use super::npy::{parse_npy, parse_npz, write_npy, write_npz};
 use super::pytorch::{self, PytorchOptions};
 use super::safetensors::{parse, write_safetensors};
@@ -50,16 +51,23 @@ impl Format {
 
     /// The tensors in a file that is in memory.
     pub fn read(self, bytes: &[u8], device: &Device) -> Result<Loaded> {
-        self.parse("bytes", bytes, device)
+        self.read_with(bytes, ReadLimits::default(), device)
     }
 
-    fn parse(self, source: &str, bytes: &[u8], device: &Device) -> Result<Loaded> {
+    /// [`read`](Format::read) with a limit of your own.
+    pub fn read_with(self, bytes: &[u8], limits: ReadLimits, device: &Device) -> Result<Loaded> {
+        self.parse("bytes", bytes, limits, device)
+    }
+
+    fn parse(self, source: &str, bytes: &[u8], limits: ReadLimits, device: &Device) -> Result<Loaded> {
         match self {
-            Format::Safetensors => parse(source, bytes, device),
-            Format::Pytorch => pytorch::parse(source, bytes, &PytorchOptions::default(), device),
-            Format::Npz => parse_npz(source, bytes, device),
+            Format::Safetensors => parse(source, bytes, &Budget::new(limits, bytes.len()), device),
+            Format::Pytorch => {
+                pytorch::parse(source, bytes, &PytorchOptions::default().with_limits(limits), device)
+            }
+            Format::Npz => parse_npz(source, bytes, limits, device),
             Format::Npy => {
-                let (tensor, notes) = parse_npy(source, bytes, device)?;
+                let (tensor, notes) = parse_npy(source, bytes, limits, device)?;
                 let tensors = StateDict::from_iter([("array".to_owned(), tensor)]);
                 Ok(Loaded { tensors, metadata: BTreeMap::new(), notes })
             }
@@ -84,7 +92,7 @@ impl Format {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{load, save, save_blocking};
+pub use native::{load, load_with, save, save_blocking};
 
 #[cfg(not(target_arch = "wasm32"))]
 mod native {
@@ -104,8 +112,20 @@ mod native {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Loaded> {
+        load_with(path, ReadLimits::default(), device)
+    }
+
+    /// [`load`] with a limit of your own.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::io::{self, ReadLimits};
+    /// let error = io::load_with("none.npz", ReadLimits::memory(1 << 30), &Device::cpu()).unwrap_err();
+    /// assert!(error.to_string().starts_with("none.npz: "));
+    /// ```
+    pub fn load_with(path: impl AsRef<Path>, limits: ReadLimits, device: &Device) -> Result<Loaded> {
         let path = path.as_ref();
-        Format::of(path)?.parse(&path.display().to_string(), &read_file(path)?, device)
+        Format::of(path)?.parse(&path.display().to_string(), &read_file(path, limits)?, limits, device)
     }
 
     /// Writes a file in the format of its ending, in one step (see [`write_atomically`]).

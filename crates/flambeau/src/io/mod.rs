@@ -6,7 +6,8 @@
 //! - [`State`], [`save_states`], [`Checkpoints`]: a whole training run, to go on with later;
 //! - [`match_names`]: what fits between a file and a model.
 //!
-//! Files may come from anywhere: every reader takes any bytes, and either gives the tensors or says what is wrong.
+//! Files may come from anywhere: every reader takes any bytes, and either gives the tensors or says what is wrong. It
+//! takes no more memory than [`ReadLimits`] allow.
 //! What a device does not have is converted, and every conversion is noted ([`Note`]):
 //!
 //! | in the file | on the CPU | on a GPU |
@@ -26,6 +27,7 @@ mod checkpoints;
 mod convert;
 mod format;
 mod host;
+pub(crate) mod limits;
 mod npy;
 mod pytorch;
 mod report;
@@ -43,7 +45,8 @@ pub use checkpoints::{Checkpoint, Checkpoints, Latest};
 pub use convert::{Loaded, Note};
 pub use format::Format;
 #[cfg(not(target_arch = "wasm32"))]
-pub use format::{load, save, save_blocking};
+pub use format::{load, load_with, save, save_blocking};
+pub use limits::ReadLimits;
 #[cfg(not(target_arch = "wasm32"))]
 pub use npy::{load_npy, load_npz, save_npy, save_npy_blocking, save_npz, save_npz_blocking};
 pub use npy::{read_npy, read_npz, write_npy, write_npz};

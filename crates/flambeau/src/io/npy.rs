@@ -1,8 +1,9 @@
 //! NumPy's files: `.npy` (one array: a header that is a Python dictionary, then the elements) and `.npz` (a zip archive
 //! of them).
 
-use super::convert::{Collector, Loaded, Note, Stored, broken, byte_count, swap_bytes};
+use super::convert::{Collector, Loaded, MAX_RANK, Note, Stored, broken, byte_count, swap_bytes};
 use super::host::{HostTensor, read_back};
+use super::limits::{Budget, ReadLimits};
 use super::state::StateDict;
 use super::zip::{Archive, Builder};
 use crate::device::Device;
@@ -27,7 +28,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// # Ok::<(), Error>(()) }).unwrap();
 /// ```
 pub fn read_npy(bytes: &[u8], device: &Device) -> Result<(Tensor, Vec<Note>)> {
-    parse_npy("npy bytes", bytes, device)
+    parse_npy("npy bytes", bytes, ReadLimits::default(), device)
 }
 
 /// A tensor as an `.npy` file.
@@ -49,7 +50,7 @@ pub async fn write_npy(tensor: &Tensor) -> Result<Vec<u8>> {
 /// # Ok::<(), Error>(()) }).unwrap();
 /// ```
 pub fn read_npz(bytes: &[u8], device: &Device) -> Result<Loaded> {
-    parse_npz("npz bytes", bytes, device)
+    parse_npz("npz bytes", bytes, ReadLimits::default(), device)
 }
 
 /// Tensors as an `.npz` file, as `np.savez` would write it.
@@ -61,21 +62,31 @@ pub async fn write_npz(tensors: &StateDict) -> Result<Vec<u8>> {
     Ok(archive.finish())
 }
 
-pub(super) fn parse_npy(source: &str, bytes: &[u8], device: &Device) -> Result<(Tensor, Vec<Note>)> {
-    let mut collector = Collector::new(source, device);
+pub(super) fn parse_npy(
+    source: &str,
+    bytes: &[u8],
+    limits: ReadLimits,
+    device: &Device,
+) -> Result<(Tensor, Vec<Note>)> {
+    let budget = Budget::new(limits, bytes.len());
+    let mut collector = Collector::new(source, device, &budget);
     add_array(&mut collector, "array", bytes).map_err(|error| error.or_broken(source, None))?;
     let loaded = collector.finish(BTreeMap::new());
     let tensor = loaded.tensors.into_iter().next().map(|(_, tensor)| tensor);
     Ok((tensor.ok_or_else(|| broken(source, "no array"))?, loaded.notes))
 }
 
-pub(super) fn parse_npz(source: &str, bytes: &[u8], device: &Device) -> Result<Loaded> {
-    let archive = Archive::open(source, bytes)?;
-    let mut collector = Collector::new(source, device);
+pub(super) fn parse_npz(source: &str, bytes: &[u8], limits: ReadLimits, device: &Device) -> Result<Loaded> {
+    let budget = Budget::new(limits, bytes.len());
+    let archive = Archive::open(source, bytes, &budget)?;
+    let mut collector = Collector::new(source, device, &budget);
     for member in archive.names() {
         let name = member.strip_suffix(".npy").unwrap_or(member);
-        add_array(&mut collector, name, &archive.read(member)?)
-            .map_err(|error| error.or_broken(source, Some(name)))?;
+        let content = archive.read(member)?;
+        add_array(&mut collector, name, &content).map_err(|error| error.or_broken(source, Some(name)))?;
+        if let Cow::Owned(unpacked) = content {
+            budget.give_back(unpacked.len());
+        }
     }
     Ok(collector.finish(BTreeMap::new()))
 }
@@ -110,13 +121,17 @@ fn add_array(collector: &mut Collector, name: &str, bytes: &[u8]) -> std::result
         return Err(Wrong::Bytes(message));
     }
     let mut content = Cow::Borrowed(data);
-    if big_endian {
-        swap_bytes(content.to_mut(), stored.size());
-    }
     if fortran && dims.len() > 1 {
-        content = Cow::Owned(rows_first(&content, &dims, stored.size()));
+        content = Cow::Owned(rows_first(data, &dims, stored.size(), collector.budget)?);
     }
-    collector.add(name, stored, &dims, &content).map_err(Wrong::Other)
+    if big_endian {
+        swap_bytes(&mut content, stored.size(), collector.budget)?;
+    }
+    collector.add(name, stored, &dims, &content).map_err(Wrong::Other)?;
+    if let Cow::Owned(content) = content {
+        collector.budget.give_back(content.len());
+    }
+    Ok(())
 }
 
 /// The header's text and the data.
@@ -138,8 +153,13 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Elements in the order of rows, from the order of columns: the first coordinate changes fastest.
-fn rows_first(data: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
-    let mut rows = Vec::with_capacity(data.len());
+fn rows_first(
+    data: &[u8],
+    dims: &[usize],
+    size: usize,
+    budget: &Budget,
+) -> std::result::Result<Vec<u8>, String> {
+    let mut rows = budget.buffer(data.len())?;
     let mut coordinates = vec![0; dims.len()];
     for _ in 0..data.len() / size {
         let element = coordinates.iter().zip(dims).rev().fold(0, |place, (&at, &dim)| place * dim + at);
@@ -152,7 +172,7 @@ fn rows_first(data: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
             coordinates[d] = 0;
         }
     }
-    rows
+    Ok(rows)
 }
 
 /// What the header says: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
@@ -184,7 +204,8 @@ impl Header {
         };
         let shape = value("shape").and_then(|shape| shape.strip_prefix('(')).ok_or_else(unclear)?;
         let (shape, _) = shape.split_once(')').ok_or_else(unclear)?;
-        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
+        // One more than there may be: that is refused when sizes are checked.
+        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty()).take(MAX_RANK + 1);
         let dims = sizes
             .map(|size| size.trim_end_matches('L').parse())
             .collect::<std::result::Result<_, _>>()
@@ -251,13 +272,15 @@ mod native {
     /// [`read_npy`] of a file.
     pub fn load_npy(path: impl AsRef<Path>, device: &Device) -> Result<(Tensor, Vec<Note>)> {
         let path = path.as_ref();
-        parse_npy(&path.display().to_string(), &read_file(path)?, device)
+        let limits = ReadLimits::default();
+        parse_npy(&path.display().to_string(), &read_file(path, limits)?, limits, device)
     }
 
     /// [`read_npz`] of a file.
     pub fn load_npz(path: impl AsRef<Path>, device: &Device) -> Result<Loaded> {
         let path = path.as_ref();
-        parse_npz(&path.display().to_string(), &read_file(path)?, device)
+        let limits = ReadLimits::default();
+        parse_npz(&path.display().to_string(), &read_file(path, limits)?, limits, device)
     }
 
     /// [`write_npy`] to a file, in one step (see [`write_atomically`]).
@@ -300,7 +323,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Tensor> {
-        parse_npy("file", bytes, &Device::cpu()).map(|(tensor, _)| tensor)
+        parse_npy("file", bytes, ReadLimits::default(), &Device::cpu()).map(|(tensor, _)| tensor)
     }
 
     #[test]

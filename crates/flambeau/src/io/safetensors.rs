@@ -5,6 +5,7 @@
 
 use super::convert::{Collector, Loaded, Stored, broken, byte_count};
 use super::host::{HostTensor, read_back};
+use super::limits::{Budget, ReadLimits};
 use super::state::StateDict;
 use crate::device::Device;
 use crate::dtype::DType;
@@ -19,6 +20,10 @@ use std::io::{self, Write};
 const METADATA: &str = "__metadata__";
 /// The largest header that the format allows.
 const MAX_HEADER: u64 = 100_000_000;
+/// What parsing a header takes for each of its bytes, at most: numbers of shapes and short entries of the metadata, in
+/// lists and tables that double when they grow; and what stays of it.
+const PARSING: usize = 40;
+const PARSED: usize = 12;
 
 /// Reads a safetensors file that is in memory; types the device lacks are converted (see [the table](super)).
 ///
@@ -29,7 +34,7 @@ const MAX_HEADER: u64 = 100_000_000;
 /// assert_eq!(error.to_string(), "safetensors bytes: not a safetensors file: 5 bytes cannot hold a header");
 /// ```
 pub fn read_safetensors(bytes: &[u8], device: &Device) -> Result<Loaded> {
-    parse("safetensors bytes", bytes, device)
+    parse("safetensors bytes", bytes, &Budget::new(ReadLimits::default(), bytes.len()), device)
 }
 
 /// A safetensors file of these tensors and strings, as bytes. Values are read back in one wait per device.
@@ -51,7 +56,7 @@ pub async fn write_safetensors(tensors: &StateDict, metadata: &BTreeMap<String, 
 }
 
 /// The tensors of a safetensors file; `source` names it in errors.
-pub(super) fn parse(source: &str, bytes: &[u8], device: &Device) -> Result<Loaded> {
+pub(super) fn parse(source: &str, bytes: &[u8], budget: &Budget, device: &Device) -> Result<Loaded> {
     let wrong = |message: String| broken(source, message);
     let invalid = |message: String| wrong(format!("not a safetensors file: {message}"));
     let length = bytes
@@ -63,6 +68,8 @@ pub(super) fn parse(source: &str, bytes: &[u8], device: &Device) -> Result<Loade
         return Err(invalid(format!("a header of {length} bytes in a file of {}", bytes.len())));
     }
     let (header, data) = bytes[8..].split_at(length as usize);
+    let size = header.len();
+    budget.take(PARSING * size).map_err(wrong)?;
     let header: Header =
         serde_json::from_slice(header).map_err(|error| invalid(format!("header: {error}")))?;
     for (name, info) in &header.tensors {
@@ -71,7 +78,8 @@ pub(super) fn parse(source: &str, bytes: &[u8], device: &Device) -> Result<Loade
     // What remains to be checked: no overlaps, no gaps, nothing after the last tensor.
     SafeTensors::read_metadata(bytes).map_err(|error| invalid(error.to_string()))?;
 
-    let mut collector = Collector::new(source, device);
+    budget.give_back((PARSING - PARSED) * size);
+    let mut collector = Collector::new(source, device, budget);
     for (name, info) in &header.tensors {
         let stored = stored_type(info.dtype)
             .ok_or_else(|| wrong(format!("tensor `{name}` is {:?}, which is not supported", info.dtype)))?;
@@ -246,7 +254,9 @@ mod native {
     /// ```
     pub fn load_safetensors(path: impl AsRef<Path>, device: &Device) -> Result<Loaded> {
         let path = path.as_ref();
-        parse(&path.display().to_string(), &read_file(path)?, device)
+        let bytes = read_file(path, ReadLimits::default())?;
+        let budget = Budget::new(ReadLimits::default(), bytes.len());
+        parse(&path.display().to_string(), &bytes, &budget, device)
     }
 
     /// Writes a safetensors file in one step (see [`write_atomically`]).
@@ -288,7 +298,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Loaded> {
-        parse("file", bytes, &Device::cpu())
+        parse("file", bytes, &Budget::new(ReadLimits::default(), bytes.len()), &Device::cpu())
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 use super::convert::broken;
 use super::host::{HostTensor, read_back};
+use super::limits::{Budget, ReadLimits};
 use super::safetensors::{Layout, parse};
 use super::state::{State, StateDict};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::tensor::Tensor;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -112,7 +114,8 @@ fn verify(source: &str, bytes: &[u8]) -> Result<()> {
 /// The states in a file; `source` names it in errors.
 pub(super) fn parse_states(source: &str, bytes: &[u8], device: &Device) -> Result<BTreeMap<String, State>> {
     verify(source, bytes)?;
-    let loaded = parse(source, bytes, device)?;
+    let budget = Budget::new(ReadLimits::default(), bytes.len());
+    let loaded = parse(source, bytes, &budget, device)?;
     match loaded.metadata.get(FORMAT).map(String::as_str) {
         Some(FORMAT_VERSION) => {}
         Some(other) => {
@@ -124,15 +127,29 @@ pub(super) fn parse_states(source: &str, bytes: &[u8], device: &Device) -> Resul
     for note in &loaded.notes {
         log::warn!("{source}: {note}, which {device} lacks");
     }
+    let mut tensors: BTreeMap<String, Vec<(String, Tensor)>> = BTreeMap::new();
+    for (name, tensor) in loaded.tensors {
+        if let Some((part, name)) = name.split_once('.') {
+            tensors.entry(part.to_owned()).or_default().push((name.to_owned(), tensor));
+        }
+    }
     let mut states = BTreeMap::new();
     for (key, text) in &loaded.metadata {
         let Some(part) = key.strip_prefix(VALUES) else { continue };
+        budget.take(size_of_values(text)).map_err(|message| broken(source, message))?;
         let values: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| broken(source, format!("the values of `{part}`: {error}")))?;
-        let tensors = loaded.tensors.strip_prefix(&format!("{part}."));
+        let tensors = tensors.remove(part).unwrap_or_default().into_iter().collect();
         states.insert(part.to_owned(), State { tensors, values });
     }
     Ok(states)
+}
+
+/// What the values of a JSON text take at most: every one but the first follows a comma or an opening bracket.
+fn size_of_values(text: &str) -> usize {
+    const VALUE: usize = 128;
+    let values = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    text.len() + VALUE * (values + 1)
 }
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -170,7 +187,8 @@ mod native {
     /// The states that [`save_states`] wrote, bit for bit. A damaged file is an error.
     pub fn load_states(path: impl AsRef<Path>, device: &Device) -> Result<BTreeMap<String, State>> {
         let path = path.as_ref();
-        parse_states(&path.display().to_string(), &read_file(path)?, device)
+        let bytes = read_file(path, ReadLimits::default())?;
+        parse_states(&path.display().to_string(), &bytes, device)
     }
 }
 
@@ -178,7 +196,6 @@ mod native {
 mod tests {
     use super::*;
     use crate::io::testing::torture;
-    use crate::tensor::Tensor;
     use pollster::block_on;
 
     fn example() -> (State, State) {

@@ -1,11 +1,13 @@
 //! Zip archives in memory, as far as PyTorch and NumPy use them: members stored or deflated, no encryption, one volume,
 //! sizes over 4 GiB (zip64).
 //!
-//! Every number in an archive is taken for a claim: places are checked before they are read, sizes before memory is
-//! taken, checksums before anything is believed.
+//! Every number in an archive is taken for a claim: places are checked before they are read, sizes and the reader's budget
+//! before memory is taken, checksums before anything is believed.
 
 use super::convert::broken;
+use super::limits::Budget;
 use crate::error::{Error, Result};
+use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -19,11 +21,14 @@ const ELSEWHERE: u64 = 0xffff_ffff;
 const ZIP64_FIELD: u16 = 1;
 /// Deflate cannot do better than this.
 const MAX_RATIO: u64 = 1032;
+/// What an entry of the directory takes in memory, beside its name.
+const ENTRY: usize = 320;
 
 /// A zip archive that is read.
 pub(super) struct Archive<'a> {
     source: &'a str,
     bytes: &'a [u8],
+    budget: &'a Budget,
     members: Vec<Member>,
     by_name: HashMap<String, usize>,
 }
@@ -73,7 +78,7 @@ pub(super) fn is_zip(bytes: &[u8]) -> bool {
 
 impl<'a> Archive<'a> {
     /// Reads the directory; `source` names the file in errors.
-    pub fn open(source: &'a str, bytes: &'a [u8]) -> Result<Archive<'a>> {
+    pub fn open(source: &'a str, bytes: &'a [u8], budget: &'a Budget) -> Result<Archive<'a>> {
         let invalid = |message: &str| broken(source, format!("not a whole zip archive: {message}"));
         let (count, place) = directory(bytes).ok_or_else(|| invalid("its directory is not there"))?;
         let mut cursor = Cursor::at(bytes, place).ok_or_else(|| invalid("its directory is not there"))?;
@@ -81,7 +86,7 @@ impl<'a> Archive<'a> {
         let mut by_name = HashMap::new();
         let mut packed: u64 = 0;
         for _ in 0..count {
-            let member = read_entry(&mut cursor)
+            let member = read_entry(&mut cursor, budget)
                 .ok_or_else(|| invalid("its directory is damaged"))?
                 .map_err(|message| broken(source, message))?;
             packed = packed.saturating_add(member.packed);
@@ -93,7 +98,7 @@ impl<'a> Archive<'a> {
         if packed > bytes.len() as u64 {
             return Err(invalid("its members would share their bytes"));
         }
-        Ok(Archive { source, bytes, members, by_name })
+        Ok(Archive { source, bytes, budget, members, by_name })
     }
 
     /// The members' names, in the directory's order.
@@ -106,7 +111,7 @@ impl<'a> Archive<'a> {
         self.by_name.get(name).map(|&index| self.members[index].size)
     }
 
-    /// A member's bytes.
+    /// A member's bytes. If they had to be unpacked, they are taken from the budget.
     pub fn read(&self, name: &str) -> Result<Cow<'a, [u8]>> {
         let wrong = |message: String| broken(self.source, format!("member `{name}` {message}"));
         let member = self
@@ -119,10 +124,11 @@ impl<'a> Archive<'a> {
             return Err(wrong(format!("claims {} bytes from {}", member.size, member.packed)));
         }
         let content = if member.deflated {
-            let limit = usize::try_from(member.size).map_err(|_| wrong("is too large".into()))?;
-            let unpacked = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, limit)
-                .map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
-            Cow::Owned(unpacked)
+            let size = usize::try_from(member.size).map_err(|_| wrong("is too large".into()))?;
+            Cow::Owned(
+                unpack(packed, size, self.budget)
+                    .map_err(|message| wrong(format!("cannot be unpacked: {message}")))?,
+            )
         } else {
             Cow::Borrowed(packed)
         };
@@ -176,8 +182,20 @@ fn directory(bytes: &[u8]) -> Option<(u64, u64)> {
     Some((count, record.u64()?))
 }
 
+/// The content of a deflated member, which has this size.
+fn unpack(packed: &[u8], size: usize, budget: &Budget) -> std::result::Result<Vec<u8>, String> {
+    let mut unpacked = budget.buffer(size)?;
+    unpacked.resize(size, 0);
+    let written = decompress_slice_iter_to_slice(&mut unpacked, std::iter::once(packed), false, true);
+    match written {
+        Ok(written) => unpacked.truncate(written),
+        Err(status) => return Err(format!("{status:?}")),
+    }
+    Ok(unpacked)
+}
+
 /// One entry of the directory: none if it is cut off, an error if it is of a kind that is not read.
-fn read_entry(cursor: &mut Cursor) -> Option<std::result::Result<Member, String>> {
+fn read_entry(cursor: &mut Cursor, budget: &Budget) -> Option<std::result::Result<Member, String>> {
     if cursor.u32()? != CENTRAL {
         return None;
     }
@@ -201,6 +219,9 @@ fn read_entry(cursor: &mut Cursor) -> Option<std::result::Result<Member, String>
                 }
             }
         }
+    }
+    if let Err(message) = budget.take(ENTRY + 2 * name.len()) {
+        return Some(Err(message));
     }
     let Ok(name) = std::str::from_utf8(name).map(str::to_owned) else {
         return Some(Err("a member's name is not UTF-8".into()));
@@ -336,7 +357,14 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::limits::ReadLimits;
     use crate::io::testing::torture;
+
+    fn read_all(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let budget = Budget::new(ReadLimits::default(), bytes.len());
+        let archive = Archive::open("file", bytes, &budget)?;
+        archive.names().map(|name| archive.read(name).map(Cow::into_owned)).collect()
+    }
 
     fn example(large: u64) -> Vec<u8> {
         let mut builder = Builder { large, ..Builder::new() };
@@ -350,7 +378,8 @@ mod tests {
     fn small_and_large_archives() {
         for large in [ELSEWHERE, 0] {
             let bytes = example(large);
-            let archive = Archive::open("file", &bytes).unwrap();
+            let budget = Budget::new(ReadLimits::default(), bytes.len());
+            let archive = Archive::open("file", &bytes, &budget).unwrap();
             assert_eq!(archive.names().collect::<Vec<_>>(), ["a/first", "a/second", "a/é"]);
             assert_eq!(&*archive.read("a/first").unwrap(), b"one");
             let second = archive.read("a/second").unwrap();
@@ -364,10 +393,6 @@ mod tests {
 
     #[test]
     fn truncated_and_altered_archives() {
-        let read_all = |bytes: &[u8]| {
-            let archive = Archive::open("file", bytes)?;
-            archive.names().map(|name| archive.read(name).map(drop)).collect::<Result<Vec<()>>>()
-        };
         torture(&example(ELSEWHERE), read_all);
         torture(&example(0), read_all);
     }
@@ -385,10 +410,9 @@ mod tests {
             bytes[central + 16..central + 20].copy_from_slice(&crc32fast::hash(&[0; 5000]).to_le_bytes());
             bytes
         };
-        let read = |bytes: &[u8]| Archive::open("file", bytes)?.read("m").map(Cow::into_owned);
-        assert_eq!(read(&archive(5000)).unwrap(), [0; 5000]);
+        assert_eq!(read_all(&archive(5000)).unwrap(), [[0; 5000]]);
         for size in [0, 4999, 5001, 0x7fff_ffff] {
-            assert!(read(&archive(size)).is_err(), "{size}");
+            assert!(read_all(&archive(size)).is_err(), "{size}");
         }
     }
 }

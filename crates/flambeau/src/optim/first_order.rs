@@ -1,7 +1,7 @@
 //! The optimizer that a rule makes: groups of parameters, each with its own settings, over shared slots.
 
 use super::Optimizer;
-use super::rule::Rule;
+use super::rule::{Rule, check_step};
 use super::slots::Slots;
 use crate::error::{Error, Result, expect};
 use crate::io::{State, Stateful};
@@ -27,7 +27,7 @@ pub struct Group<R> {
 }
 
 impl<R: Rule> Group<R> {
-    /// A group; a parameter may be in one only.
+    /// A group; a parameter may be in one only, and once.
     pub fn new(parameters: impl IntoIterator<Item = Parameter>, options: R) -> Group<R> {
         Group { parameters: parameters.into_iter().collect(), options }
     }
@@ -126,6 +126,9 @@ impl<R: Rule> FirstOrder<R> {
 impl<R: Rule> Optimizer for FirstOrder<R> {
     fn step(&mut self) -> Result<()> {
         let groups = &self.groups;
+        for Settings { options, .. } in groups {
+            check_step(R::NAME, options.learning_rate(), options.momentum())?;
+        }
         self.slots.step(&|group, given| groups[group].options.update(given))
     }
 

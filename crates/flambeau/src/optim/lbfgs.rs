@@ -2,13 +2,14 @@
 
 use super::flat::Layout;
 use super::line_search::{Next, Point, Search};
+use super::rule::{check_distinct, check_not_negative, check_step};
 use crate::autograd::no_grad;
 use crate::error::{Error, Result, expect};
 use crate::io::{State, Stateful};
 use crate::nn::Parameter;
 use crate::tensor::{Tensor, read_many};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 /// How far [`Lbfgs`] goes along a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,9 +121,9 @@ impl Lbfgs {
         parameters: impl IntoIterator<Item = Parameter>,
         options: LbfgsOptions,
     ) -> Result<Lbfgs> {
-        let mut seen = HashSet::new();
-        let parameters: Vec<Parameter> =
-            parameters.into_iter().filter(|parameter| seen.insert(parameter.id())).collect();
+        check_not_negative("Lbfgs", &[("learning rate", options.learning_rate)])?;
+        let parameters: Vec<Parameter> = parameters.into_iter().collect();
+        check_distinct("Lbfgs", &parameters)?;
         let Some(first) = parameters.first() else {
             return Err(Error::argument("Lbfgs", "the list of parameters is empty"));
         };
@@ -153,6 +154,7 @@ impl Lbfgs {
     /// Iterates until a limit or a tolerance is reached; returns the loss it started from.
     pub async fn step(&mut self, mut closure: impl FnMut() -> Result<Tensor>) -> Result<f64> {
         let LbfgsOptions { learning_rate, max_iterations, change_tolerance, line_search, .. } = self.options;
+        check_step("Lbfgs", learning_rate, None)?;
         let max_evaluations = self.options.max_evaluations.unwrap_or(max_iterations * 5 / 4);
         let mut here = self.evaluate(&mut closure, None).await?;
         let first_loss = here.loss;

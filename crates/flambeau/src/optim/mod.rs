@@ -96,7 +96,8 @@ pub trait Optimizer: Stateful {
     /// The learning rate of a group in the next step. Panics if there is no such group.
     fn group_learning_rate(&self, group: usize) -> f64;
 
-    /// Changes the learning rate of a group; it makes no new plan. Panics if there is no such group.
+    /// Changes the learning rate of a group; it makes no new plan. A step with one that is not finite is refused. Panics
+    /// if there is no such group.
     fn set_group_learning_rate(&mut self, group: usize, learning_rate: f64);
 
     /// The momentum of a group, or its β₁, where one is in use. Panics if there is no such group.

@@ -7,6 +7,7 @@ use crate::tensor::Tensor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
+use std::collections::HashSet;
 use std::fmt::Debug;
 
 /// What a rule is given: many parameters at once, joined into one flat tensor, with their gradient and states joined
@@ -152,11 +153,36 @@ pub trait Rule: Default + Clone + Debug + Serialize + DeserializeOwned + Send + 
     }
 }
 
-/// Refuses negative settings and NaN.
+/// Refuses negative settings, NaN and infinity.
 pub(super) fn check_not_negative(optimizer: &'static str, settings: &[(&str, f64)]) -> Result<()> {
-    match settings.iter().find(|(_, value)| value.is_nan() || *value < 0.0) {
+    match settings.iter().find(|(_, value)| !value.is_finite() || *value < 0.0) {
         Some((name, value)) => {
-            Err(Error::argument(optimizer, format!("{name} {value} must not be negative")))
+            let must = if value.is_finite() { "must not be negative" } else { "must be finite" };
+            Err(Error::argument(optimizer, format!("{name} {value} {must}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses a step with a learning rate or momentum that would make every parameter NaN: both may be set between steps.
+pub(super) fn check_step(optimizer: &'static str, rate: f64, momentum: Option<f64>) -> Result<()> {
+    for (name, value) in [("learning rate", rate), ("momentum", momentum.unwrap_or(0.0))] {
+        if !value.is_finite() {
+            let message = format!("the {name} was set to {value}; nothing has moved, set a finite one");
+            return Err(Error::argument(optimizer, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a list of parameters in which one is twice: it would move twice a step.
+pub(super) fn check_distinct(optimizer: &'static str, parameters: &[Parameter]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match parameters.iter().find(|parameter| !seen.insert(parameter.id())) {
+        Some(twice) => {
+            let message =
+                format!("{twice:?} is in the list twice; `Module::parameters` gives tied ones once");
+            Err(Error::argument(optimizer, message))
         }
         None => Ok(()),
     }

@@ -6,7 +6,7 @@
 //! was left out, another was frozen), the chunk is divided for good.
 
 use super::flat::{Layout, MAX_ELEMENTS};
-use super::rule::{Given, Update};
+use super::rule::{Given, Update, check_distinct};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -76,26 +76,24 @@ impl Slots {
         Slots { optimizer, elementwise, slots, chunks, device: device.clone(), recent }
     }
 
-    /// Takes a group of parameters, tied ones once, with a state for each initial value, and evaluates all of them in
-    /// one plan: the first step then has the same structure as all later ones.
+    /// Takes a group of parameters, with a state for each initial value, and evaluates all of them in one plan: the first
+    /// step then has the same structure as all later ones.
     pub fn add_group(&mut self, group: usize, parameters: Vec<Parameter>, states: &[f64]) -> Result<()> {
         let known: HashSet<u64> = self.slots.iter().map(|slot| slot.parameter.id()).collect();
-        let mut seen = HashSet::new();
-        let distinct: Vec<Parameter> =
-            parameters.into_iter().filter(|parameter| seen.insert(parameter.id())).collect();
-        if distinct.is_empty() {
+        if parameters.is_empty() {
             return Err(Error::argument(self.optimizer, "the list of parameters is empty"));
         }
-        if let Some(shared) = distinct.iter().find(|parameter| known.contains(&parameter.id())) {
+        check_distinct(self.optimizer, &parameters)?;
+        if let Some(shared) = parameters.iter().find(|parameter| known.contains(&parameter.id())) {
             return Err(Error::argument(self.optimizer, format!("{shared:?} is in two groups")));
         }
-        if let Some(other) = distinct.iter().find(|parameter| parameter.device() != self.device) {
+        if let Some(other) = parameters.iter().find(|parameter| parameter.device() != self.device) {
             let (left, right) = (format!("{:?}", self.device), format!("{:?}", other.device()));
             return Err(Error::DeviceMismatch { op: self.optimizer, left, right });
         }
         let first = self.slots.len();
         let slot = |parameter: Parameter| Slot { steps: 0, given: parameter.value(), parameter };
-        let added: Vec<Slot> = distinct.into_iter().map(slot).collect();
+        let added: Vec<Slot> = parameters.into_iter().map(slot).collect();
         let chunks = self.arrange(group, first, &added, states)?;
         self.device.evaluate_guarded(&chunks.iter().flat_map(Chunk::tensors).collect::<Vec<_>>())?;
         self.slots.extend(added);

@@ -1,5 +1,6 @@
 //! What a run tells: while it goes on, after each epoch, and at the end.
 
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -51,6 +52,8 @@ impl EpochReport {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// A checkpoint is damaged: the run goes on from an older one.
+    PassedOver(&'a Path, &'a Error),
     /// The run goes on from a checkpoint of this step.
     Resumed(u64),
     /// Some steps were taken.

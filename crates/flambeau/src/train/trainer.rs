@@ -8,9 +8,13 @@ use super::state::Past;
 use crate::autograd::no_grad;
 use crate::data::DataLoader;
 use crate::error::{Error, Result};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::io::Latest;
 use crate::nn::Module;
 use crate::nn::utils::clip_grad_norm;
 use crate::optim::Optimizer;
+#[cfg(not(target_arch = "wasm32"))]
+use std::path::Path;
 use std::path::PathBuf;
 use web_time::Instant;
 
@@ -338,14 +342,24 @@ impl<M: Module> Trainer<M> {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl<M: Module> Trainer<M> {
-    /// Goes on from the newest checkpoint that is whole, if there is one; returns its step. Batches must be set up as
-    /// they were.
+    /// Goes on from the newest checkpoint that is whole; returns its step, or none if there are no checkpoints. Damaged
+    /// ones are passed over, logged, and told to the callbacks; if all are, that is an error, and the folder stays as it
+    /// is. Batches must be set up as they were.
     pub async fn resume<B>(&mut self, batches: &mut DataLoader<B>) -> Result<Option<u64>> {
         let Some((checkpoints, _)) = &self.options.checkpoints else {
             return Err(Error::argument("Trainer::resume", "no checkpoints were set; use with_checkpoints"));
         };
         let device = self.optimizer.parameters()[0].device();
-        let Some(found) = checkpoints.latest(&device)?.checkpoint else { return Ok(None) };
+        let folder = checkpoints.folder().to_owned();
+        let Latest { checkpoint, skipped } = checkpoints.latest(&device)?;
+        for (path, error) in &skipped {
+            self.tell(&Event::PassedOver(path, error));
+        }
+        let Some(found) = checkpoint else {
+            return skipped
+                .first()
+                .map_or(Ok(None), |(_, newest)| Err(all_damaged(&folder, skipped.len(), newest)));
+        };
         self.load_states(&found.states, batches)?;
         if let Some(path) = &self.options.log_file {
             super::log_file::cut_after(path, found.step)?;
@@ -369,6 +383,16 @@ impl<M: Module> Trainer<M> {
         self.last_saved = Some((self.past.step, path.clone()));
         Ok(self.tell(&Event::Saved(&path)))
     }
+}
+
+/// The error of a folder in which no checkpoint is whole: beginning anew would write over what may still be saved.
+#[cfg(not(target_arch = "wasm32"))]
+fn all_damaged(folder: &Path, count: usize, newest: &Error) -> Error {
+    let message = format!(
+        "none of the {count} checkpoints is whole, so the run cannot go on, and nothing was changed; the newest: {newest}. \
+         Put a good copy in their place, or move them away to begin anew"
+    );
+    Error::Io { path: folder.display().to_string(), message }
 }
 
 #[cfg(target_arch = "wasm32")]

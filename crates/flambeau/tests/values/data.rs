@@ -418,3 +418,11 @@ fn resident_pictures_are_those_of_the_host() {
     let mut mixed = DataLoader::new(images.to_device(cpu).unwrap(), gpu);
     refused(block_on(mixed.next()), "different devices");
 }
+
+#[test]
+fn a_batch_size_of_zero_is_an_error() {
+    let points = synthetic::moons(10, 0.1, &Generator::new(1));
+    let mut batches = DataLoader::new(points, &Device::cpu()).with_batch_size(0);
+    assert_eq!(batches.len(), 0);
+    refused(block_on(batches.next()), "the batch size is 0");
+}

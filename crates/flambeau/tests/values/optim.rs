@@ -2,7 +2,9 @@
 
 use crate::common::{assert_values, devices, values};
 use flambeau::nn::Parameter;
-use flambeau::optim::{Adam, AdamOptions, AdamW, AdamWOptions, Optimizer, Sgd, SgdOptions};
+use flambeau::optim::{
+    Adam, AdamOptions, AdamW, AdamWOptions, Lbfgs, LbfgsOptions, Optimizer, Sgd, SgdOptions,
+};
 use flambeau::prelude::*;
 
 /// Printed by tools/reference/optim.py with PyTorch 1.13: the loss of the tenth step and the parameters after it.
@@ -98,7 +100,7 @@ fn tied_parameters_move_once() {
     for device in devices() {
         let w = parameter(&[1.0, 2.0], &device);
         let options = SgdOptions { learning_rate: 0.25, momentum: 0.5, ..Default::default() };
-        let mut sgd = Sgd::with_options([w.clone(), w.clone()], options);
+        let mut sgd = Sgd::with_options([w.clone()], options);
         for expected in [[0.5, 1.0], [0.0, 0.0]] {
             // Two uses, one slot: the gradient is 2w.
             (w.get() * w.clone().get()).sum(..).backward().unwrap();
@@ -107,6 +109,48 @@ fn tied_parameters_move_once() {
             assert_values(&w.value(), &expected);
         }
     }
+}
+
+/// As in a list put together by hand; `Module::parameters` gives tied ones once.
+#[test]
+fn a_parameter_twice_is_refused() {
+    let w = parameter(&[1.0], &Device::cpu());
+    let twice = || [w.clone(), w.clone()];
+    let error = Sgd::try_with_options(twice(), SgdOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("Sgd: ") && error.contains("is in the list twice"), "{error}");
+    let error = Lbfgs::try_with_options(twice(), LbfgsOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("Lbfgs: ") && error.contains("is in the list twice"), "{error}");
+}
+
+#[test]
+fn rates_that_are_not_finite_are_refused() {
+    let w = parameter(&[1.0], &Device::cpu());
+    for (rate, must) in
+        [(f64::INFINITY, "must be finite"), (f64::NAN, "must be finite"), (-1.0, "must not be negative")]
+    {
+        let options = AdamOptions { learning_rate: rate, ..Default::default() };
+        let error = Adam::try_with_options([w.clone()], options).unwrap_err().to_string();
+        assert!(error.contains("learning rate") && error.ends_with(must), "{error}");
+        let options = LbfgsOptions { learning_rate: rate, ..Default::default() };
+        assert!(Lbfgs::try_with_options([w.clone()], options).is_err());
+    }
+    let mut adam = Adam::new([w.clone()], 0.5);
+    w.get().sum(..).backward().unwrap();
+    for rate in [f64::NAN, f64::INFINITY] {
+        adam.set_learning_rate(rate);
+        let error = adam.step().unwrap_err().to_string();
+        assert!(
+            error.contains("the learning rate was set to") && error.contains("nothing has moved"),
+            "{error}"
+        );
+        assert_values(&w.value(), &[1.0]);
+    }
+    adam.set_learning_rate(0.5);
+    adam.set_group_momentum(0, f64::NAN);
+    assert!(adam.step().unwrap_err().to_string().contains("the momentum was set to NaN"));
+    adam.set_group_momentum(0, 0.9);
+    adam.step().unwrap();
+    assert_values(&w.value(), &[0.5]);
 }
 
 #[test]

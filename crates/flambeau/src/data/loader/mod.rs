@@ -145,9 +145,9 @@ impl<B: Batch> DataLoader<B> {
 }
 
 impl<B: 'static> DataLoader<B> {
-    /// Items a batch (1 if not set; at least 1).
+    /// Items a batch (1 if not set). With 0 there are no batches: [`next`](DataLoader::next) is an error.
     pub fn with_batch_size(self, batch_size: usize) -> Self {
-        DataLoader { batch_size: batch_size.max(1), current: None, ..self }
+        DataLoader { batch_size, current: None, ..self }
     }
 
     /// Every item once an epoch, in an order that this seed and the epoch's number give.
@@ -233,6 +233,9 @@ impl<B> DataLoader<B> {
     /// where the page gets its turn. Natively it waits on the thread that polls it. After an error the position is
     /// what it was.
     pub async fn next(&mut self) -> Result<Option<B>> {
+        if self.batch_size == 0 {
+            return Err(Error::argument("DataLoader", "the batch size is 0; a batch has at least 1 item"));
+        }
         self.device.throttle().await?;
         if self.position >= self.len() {
             (self.epoch, self.position, self.current) = (self.epoch + 1, 0, None);
@@ -304,7 +307,11 @@ impl<B> DataLoader<B> {
     #[expect(clippy::len_without_is_empty, reason = "a loader is asked for batches, not for emptiness")]
     pub fn len(&self) -> usize {
         let items = self.items_per_epoch();
-        if self.drop_last { items / self.batch_size } else { items.div_ceil(self.batch_size) }
+        match self.batch_size {
+            0 => 0,
+            size if self.drop_last => items / size,
+            size => items.div_ceil(size),
+        }
     }
 
     /// Items an epoch, those of a dropped last batch included.

@@ -1,17 +1,19 @@
 //! A pickle interpreter for state dictionaries, and for nothing else.
 //!
-//! It makes at most one object for each opcode, so that memory is bounded by the pickle's length, and calls nothing:
-//! the few names it knows (`OrderedDict`, tensors, storages) are cases of [`Known`].
+//! It makes at most one object for each opcode, takes the memory of each from the reader's budget, and calls nothing: the
+//! few names it knows (`OrderedDict`, tensors, storages) are cases of [`Known`].
 
 use super::view::View;
 use crate::io::convert::{MAX_RANK, Stored};
+use crate::io::limits::Budget;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// An object of the pickle, by its place among [`Objects`].
 pub type Ref = usize;
 
 /// What pickles of state dictionaries are made of.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Object {
     None,
     Bool(bool),
@@ -22,8 +24,8 @@ pub enum Object {
     Tuple(Vec<Ref>),
     Dict(Vec<(Ref, Ref)>),
     Global(Known),
-    Storage(Storage),
-    Tensor(View),
+    Storage(Rc<Storage>),
+    Tensor(Box<View>),
 }
 
 /// The names that a state dictionary needs.
@@ -37,7 +39,7 @@ pub enum Known {
 }
 
 /// A stretch of memory that tensors are views of.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Storage {
     pub stored: Stored,
     /// The archive's member.
@@ -60,8 +62,9 @@ impl Objects {
 type Step<T> = Result<T, String>;
 
 /// Reads a pickle, or says what is wrong with it.
-pub fn unpickle(bytes: &[u8]) -> Step<Objects> {
-    let mut machine = Machine { rest: bytes, ..Machine::default() };
+pub fn unpickle(bytes: &[u8], budget: &Budget) -> Step<Objects> {
+    let (all, stack, marks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut machine = Machine { budget, rest: bytes, all, stack, marks, memo: HashMap::new() };
     loop {
         let place = bytes.len() - machine.rest.len();
         match machine.step() {
@@ -99,8 +102,8 @@ fn known(module: &str, name: &str) -> Step<Known> {
     Ok(known)
 }
 
-#[derive(Default)]
 struct Machine<'a> {
+    budget: &'a Budget,
     rest: &'a [u8],
     all: Vec<Object>,
     stack: Vec<Ref>,
@@ -116,27 +119,27 @@ impl<'a> Machine<'a> {
             0x80 => drop(self.take(1)?),
             0x95 => drop(self.take(8)?),
             b'.' => return self.pop().map(Some),
-            b'(' => self.marks.push(self.stack.len()),
-            b'N' => self.push(Object::None),
-            0x88 => self.push(Object::Bool(true)),
-            0x89 => self.push(Object::Bool(false)),
+            b'(' => self.budget.push(&mut self.marks, self.stack.len())?,
+            b'N' => self.push(Object::None)?,
+            0x88 => self.push(Object::Bool(true))?,
+            0x89 => self.push(Object::Bool(false))?,
             // BININT, BININT1, BININT2, LONG1, BINFLOAT
             b'J' => {
                 let value = i32::from_le_bytes(self.array()?);
-                self.push(Object::Int(value.into()));
+                self.push(Object::Int(value.into()))?;
             }
             b'K' => {
                 let value = self.byte()?;
-                self.push(Object::Int(value.into()));
+                self.push(Object::Int(value.into()))?;
             }
             b'M' => {
                 let value = u16::from_le_bytes(self.array()?);
-                self.push(Object::Int(value.into()));
+                self.push(Object::Int(value.into()))?;
             }
             0x8a => self.long()?,
             b'G' => {
                 let value = f64::from_be_bytes(self.array()?);
-                self.push(Object::Float(value));
+                self.push(Object::Float(value))?;
             }
             // BINUNICODE, SHORT_BINUNICODE, BINUNICODE8
             b'X' => {
@@ -151,27 +154,32 @@ impl<'a> Machine<'a> {
                 let length = u64::from_le_bytes(self.array()?);
                 self.text(length)?;
             }
-            b']' => self.push(Object::List(Vec::new())),
-            b')' => self.push(Object::Tuple(Vec::new())),
-            b'}' => self.push(Object::Dict(Vec::new())),
+            b']' => self.push(Object::List(Vec::new()))?,
+            b')' => self.push(Object::Tuple(Vec::new()))?,
+            b'}' => self.push(Object::Dict(Vec::new()))?,
             // TUPLE, TUPLE1, TUPLE2, TUPLE3
             b't' => {
                 let items = self.pop_to_mark()?;
-                self.push(Object::Tuple(items));
+                self.push(Object::Tuple(items))?;
             }
             count @ 0x85..=0x87 => {
-                let mut items = (0x84..count).map(|_| self.pop()).collect::<Step<Vec<Ref>>>()?;
+                let mut items = Vec::new();
+                for _ in 0x84..count {
+                    let item = self.pop()?;
+                    self.budget.push(&mut items, item)?;
+                }
                 items.reverse();
-                self.push(Object::Tuple(items));
+                self.push(Object::Tuple(items))?;
             }
             // APPEND, APPENDS, SETITEM, SETITEMS
             b'a' => {
                 let item = self.pop()?;
-                self.extend_list(vec![item])?;
+                self.extend_list(&[item])?;
             }
             b'e' => {
                 let items = self.pop_to_mark()?;
-                self.extend_list(items)?;
+                self.extend_list(&items)?;
+                self.budget.give_back(size_of_val(&*items));
             }
             b's' => {
                 let (value, key) = (self.pop()?, self.pop()?);
@@ -180,6 +188,7 @@ impl<'a> Machine<'a> {
             b'u' => {
                 let items = self.pop_to_mark()?;
                 self.extend_dict(&items)?;
+                self.budget.give_back(size_of_val(&*items));
             }
             // BINPUT, LONG_BINPUT, MEMOIZE, BINGET, LONG_BINGET
             b'q' => {
@@ -202,12 +211,12 @@ impl<'a> Machine<'a> {
             // GLOBAL, STACK_GLOBAL
             b'c' => {
                 let known = known(self.line()?, self.line()?)?;
-                self.push(Object::Global(known));
+                self.push(Object::Global(known))?;
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
                 let known = known(self.as_text(module)?, self.as_text(name)?)?;
-                self.push(Object::Global(known));
+                self.push(Object::Global(known))?;
             }
             b'R' => self.reduce()?,
             b'b' => self.build()?,
@@ -249,19 +258,18 @@ impl<'a> Machine<'a> {
         let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
         let mut whole = [if negative { 0xff } else { 0 }; 16];
         whole[..bytes.len()].copy_from_slice(bytes);
-        self.push(Object::Int(i128::from_le_bytes(whole)));
-        Ok(())
+        self.push(Object::Int(i128::from_le_bytes(whole)))
     }
 
     fn text(&mut self, length: u64) -> Step<()> {
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a string is not UTF-8")?.to_owned();
-        self.push(Object::Text(text));
-        Ok(())
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a string is not UTF-8")?;
+        self.budget.take(text.len())?;
+        self.push(Object::Text(text.to_owned()))
     }
 
-    fn push(&mut self, object: Object) {
-        self.stack.push(self.all.len());
-        self.all.push(object);
+    fn push(&mut self, object: Object) -> Step<()> {
+        self.budget.push(&mut self.stack, self.all.len())?;
+        self.budget.push(&mut self.all, object)
     }
 
     fn pop(&mut self) -> Step<Ref> {
@@ -285,6 +293,7 @@ impl<'a> Machine<'a> {
 
     fn pop_to_mark(&mut self) -> Step<Vec<Ref>> {
         let mark = self.marks.pop().filter(|&mark| mark <= self.stack.len()).ok_or(EMPTY)?;
+        self.budget.take(size_of_val(&self.stack[mark..]))?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -293,35 +302,38 @@ impl<'a> Machine<'a> {
         Ok(&mut self.all[top])
     }
 
-    fn extend_list(&mut self, items: Vec<Ref>) -> Step<()> {
+    fn extend_list(&mut self, items: &[Ref]) -> Step<()> {
+        let budget = self.budget;
         match self.top()? {
-            Object::List(list) => list.extend(items),
-            other => return Err(format!("items cannot be added to {}", other.kind())),
+            Object::List(list) => items.iter().try_for_each(|&item| budget.push(list, item)),
+            other => Err(format!("items cannot be added to {}", other.kind())),
         }
-        Ok(())
     }
 
     fn extend_dict(&mut self, items: &[Ref]) -> Step<()> {
-        let pairs = items.chunks_exact(2);
+        let budget = self.budget;
+        let mut pairs = items.chunks_exact(2);
         if !pairs.remainder().is_empty() {
             return Err("a key has no value".into());
         }
         match self.top()? {
-            Object::Dict(dict) => dict.extend(pairs.map(|pair| (pair[0], pair[1]))),
-            other => return Err(format!("entries cannot be added to {}", other.kind())),
+            Object::Dict(dict) => pairs.try_for_each(|pair| budget.push(dict, (pair[0], pair[1]))),
+            other => Err(format!("entries cannot be added to {}", other.kind())),
         }
-        Ok(())
     }
 
     fn memoize(&mut self, place: u64) -> Step<()> {
-        self.memo.insert(place, *self.stack.last().ok_or(EMPTY)?);
+        let object = *self.stack.last().ok_or(EMPTY)?;
+        if !self.memo.contains_key(&place) {
+            self.budget.take(REMEMBERED)?;
+        }
+        self.memo.insert(place, object);
         Ok(())
     }
 
     fn recall(&mut self, place: u64) -> Step<()> {
         let object = *self.memo.get(&place).ok_or_else(|| format!("nothing is remembered as {place}"))?;
-        self.stack.push(object);
-        Ok(())
+        self.budget.push(&mut self.stack, object)
     }
 
     /// A call of one of the known names.
@@ -334,15 +346,16 @@ impl<'a> Machine<'a> {
             (Known::OrderedDict, []) => self.push(Object::Dict(Vec::new())),
             (Known::RebuildTensor, &[storage, offset, size, stride, ..]) => {
                 let tensor = self.tensor(storage, offset, size, stride)?;
-                self.push(Object::Tensor(tensor));
+                self.push(Object::Tensor(Box::new(tensor)))
             }
             // A parameter is its tensor, a size its tuple.
-            (Known::RebuildParameter, &[object, ..]) | (Known::Size, &[object]) => self.stack.push(object),
+            (Known::RebuildParameter, &[object, ..]) | (Known::Size, &[object]) => {
+                self.budget.push(&mut self.stack, object)
+            }
             (callable, arguments) => {
-                return Err(format!("{callable:?} is not called with {} arguments", arguments.len()));
+                Err(format!("{callable:?} is not called with {} arguments", arguments.len()))
             }
         }
-        Ok(())
     }
 
     /// Attributes of an ordered dictionary (`_metadata` of a module's), which are not needed.
@@ -364,12 +377,12 @@ impl<'a> Machine<'a> {
             [Object::Text(tag), Object::Global(Known::Storage(stored)), Object::Text(key), _]
                 if tag == "storage" && key.len() <= MAX_KEY =>
             {
+                self.budget.take(size_of::<Storage>() + key.len())?;
                 Storage { stored: *stored, key: key.clone(), numel: self.number(numel)? }
             }
             _ => return Err("a persistent id that is not a storage".into()),
         };
-        self.push(Object::Storage(storage));
-        Ok(())
+        self.push(Object::Storage(Rc::new(storage)))
     }
 
     fn tensor(&self, storage: Ref, offset: Ref, size: Ref, stride: Ref) -> Step<View> {
@@ -377,7 +390,7 @@ impl<'a> Machine<'a> {
             return Err(format!("a tensor is a view of a storage, not of {}", self.all[storage].kind()));
         };
         let [dims, strides] = [self.numbers(size)?, self.numbers(stride)?];
-        View::new(storage.clone(), self.number(offset)?, dims, strides)
+        View::new(Rc::clone(storage), self.number(offset)?, dims, strides)
     }
 
     fn number(&self, object: Ref) -> Step<usize> {
@@ -394,12 +407,15 @@ impl<'a> Machine<'a> {
         if items.len() > MAX_RANK {
             return Err(format!("a tensor of {} dimensions", items.len()));
         }
+        self.budget.take(size_of::<View>() + 2 * size_of_val(items))?;
         items.iter().map(|&item| self.number(item)).collect()
     }
 }
 
 /// Keys of storages are numbers in practice.
 const MAX_KEY: usize = 256;
+/// What remembering an object takes, in a table that doubles when it grows.
+const REMEMBERED: usize = 64;
 const EMPTY: &str = "it takes more from the stack than there is";
 
 impl Object {

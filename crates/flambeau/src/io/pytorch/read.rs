@@ -5,14 +5,10 @@ use super::pickle::unpickle;
 use crate::device::Device;
 use crate::error::Result;
 use crate::io::convert::{Collector, Loaded, broken, swap_bytes};
+use crate::io::limits::{Budget, ReadLimits};
 use crate::io::zip::{Archive, is_zip};
 use std::borrow::Cow;
 use std::collections::HashMap;
-
-/// What a tensor may take for each byte of the file, and for nothing: views may overlap, and one storage may be seen
-/// by many tensors, but not without bounds.
-const EXPANSION: usize = 16;
-const ALLOWANCE: usize = 64 << 20;
 
 /// What to read of a PyTorch file.
 ///
@@ -25,12 +21,20 @@ const ALLOWANCE: usize = 64 << 20;
 pub struct PytorchOptions {
     /// Only the dictionary of this name, in names without it; everything if none.
     pub part: Option<String>,
+    /// The memory that reading may take.
+    pub limits: ReadLimits,
 }
 
 impl PytorchOptions {
     /// Only the dictionary of this name: `"state_dict"`, `"ema.model"`.
     pub fn with_part(mut self, part: impl Into<String>) -> PytorchOptions {
         self.part = Some(part.into());
+        self
+    }
+
+    /// With a limit of your own for the memory that reading takes.
+    pub fn with_limits(mut self, limits: ReadLimits) -> PytorchOptions {
+        self.limits = limits;
         self
     }
 }
@@ -60,7 +64,8 @@ pub fn load_pytorch(
     device: &Device,
 ) -> Result<Loaded> {
     let path = path.as_ref();
-    parse(&path.display().to_string(), &crate::io::atomic::read_file(path)?, options, device)
+    let bytes = crate::io::atomic::read_file(path, options.limits)?;
+    parse(&path.display().to_string(), &bytes, options, device)
 }
 
 /// The tensors of a PyTorch file; `source` names it in errors.
@@ -75,7 +80,8 @@ pub fn parse(source: &str, bytes: &[u8], options: &PytorchOptions, device: &Devi
             "not a PyTorch file: it is not a zip archive".into()
         }));
     }
-    let archive = Archive::open(source, bytes)?;
+    let budget = Budget::new(options.limits, bytes.len());
+    let archive = Archive::open(source, bytes, &budget)?;
     let root = archive
         .names()
         .find_map(|name| name.strip_suffix("data.pkl").filter(|root| root.is_empty() || root.ends_with('/')))
@@ -85,21 +91,14 @@ pub fn parse(source: &str, bytes: &[u8], options: &PytorchOptions, device: &Devi
         Some(_) => &*archive.read(&format!("{root}byteorder"))? == b"big",
         None => false,
     };
-    let objects = unpickle(&archive.read(&format!("{root}data.pkl"))?).map_err(wrong)?;
-    let mut flat = flatten(&objects).map_err(wrong)?;
+    let objects = unpickle(&archive.read(&format!("{root}data.pkl"))?, &budget).map_err(wrong)?;
+    let mut flat = flatten(&objects, &budget).map_err(wrong)?;
     if let Some(part) = &options.part {
         flat = flat.part(part).map_err(wrong)?;
     }
 
-    let total = flat.tensors.iter().try_fold(0usize, |total, (_, view)| total.checked_add(view.bytes));
-    let limit = bytes.len().saturating_mul(EXPANSION).saturating_add(ALLOWANCE);
-    if total.is_none_or(|total| total > limit) {
-        return Err(wrong(format!(
-            "the tensors would take more than {limit} bytes, far more than the file has"
-        )));
-    }
     let mut storages: HashMap<&str, Cow<[u8]>> = HashMap::new();
-    let mut collector = Collector::new(source, device);
+    let mut collector = Collector::new(source, device, &budget);
     for (name, view) in &flat.tensors {
         let storage = &view.storage;
         let member = format!("{root}data/{}", storage.key);
@@ -118,11 +117,15 @@ pub fn parse(source: &str, bytes: &[u8], options: &PytorchOptions, device: &Devi
         if !storages.contains_key(storage.key.as_str()) {
             storages.insert(&storage.key, archive.read(&member)?);
         }
-        let mut content = view.gather(&storages[storage.key.as_str()]);
+        let within = |message| wrong(format!("tensor `{name}`: {message}"));
+        let mut content = view.gather(&storages[storage.key.as_str()], &budget).map_err(within)?;
         if big_endian {
-            swap_bytes(content.to_mut(), storage.stored.size());
+            swap_bytes(&mut content, storage.stored.size(), &budget).map_err(within)?;
         }
         collector.add(name, storage.stored, &view.dims, &content)?;
+        if let Cow::Owned(content) = content {
+            budget.give_back(content.len());
+        }
     }
     Ok(collector.finish(flat.values))
 }

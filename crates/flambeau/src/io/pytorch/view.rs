@@ -2,12 +2,14 @@
 
 use super::pickle::Storage;
 use crate::io::convert::byte_count;
+use crate::io::limits::Budget;
 use std::borrow::Cow;
+use std::rc::Rc;
 
 /// A tensor: the element at coordinates `c` is number `offset + Σ c·stride` of its storage. Every one is inside.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct View {
-    pub storage: Storage,
+    pub storage: Rc<Storage>,
     offset: usize,
     pub dims: Vec<usize>,
     strides: Vec<usize>,
@@ -17,7 +19,7 @@ pub struct View {
 
 impl View {
     pub fn new(
-        storage: Storage,
+        storage: Rc<Storage>,
         offset: usize,
         dims: Vec<usize>,
         strides: Vec<usize>,
@@ -52,16 +54,17 @@ impl View {
         })
     }
 
-    /// The elements in row-major order, from the storage's bytes (whose number has been checked).
-    pub fn gather<'a>(&self, storage: &'a [u8]) -> Cow<'a, [u8]> {
+    /// The elements in row-major order, from the storage's bytes (whose number has been checked). If they had to be
+    /// gathered, they are taken from the budget.
+    pub fn gather<'a>(&self, storage: &'a [u8], budget: &Budget) -> Result<Cow<'a, [u8]>, String> {
         let size = self.storage.stored.size();
         if self.bytes == 0 {
-            return Cow::Borrowed(&[]);
+            return Ok(Cow::Borrowed(&[]));
         }
         if self.is_contiguous() {
-            return Cow::Borrowed(&storage[self.offset * size..][..self.bytes]);
+            return Ok(Cow::Borrowed(&storage[self.offset * size..][..self.bytes]));
         }
-        let mut gathered = Vec::with_capacity(self.bytes);
+        let mut gathered = budget.buffer(self.bytes)?;
         let mut coordinates = vec![0; self.dims.len()];
         let mut element = self.offset;
         'elements: loop {
@@ -75,7 +78,7 @@ impl View {
                 element -= self.strides[d] * self.dims[d];
                 coordinates[d] = 0;
             }
-            return Cow::Owned(gathered);
+            return Ok(Cow::Owned(gathered));
         }
     }
 }
@@ -83,10 +86,11 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::ReadLimits;
     use crate::io::convert::Stored;
 
     fn view(numel: usize, offset: usize, dims: &[usize], strides: &[usize]) -> Result<View, String> {
-        let storage = Storage { stored: Stored::U8, key: "0".into(), numel };
+        let storage = Rc::new(Storage { stored: Stored::U8, key: "0".into(), numel });
         View::new(storage, offset, dims.to_vec(), strides.to_vec())
     }
 
@@ -102,7 +106,9 @@ mod tests {
             (50, &[0, 5], &[5, 1], &[]),
             (0, &[2, 2, 2], &[1, 1, 1], &[0, 1, 1, 2, 1, 2, 2, 3]),
         ] {
-            assert_eq!(&*view(12, offset, dims, strides).unwrap().gather(&storage), expect);
+            let view = view(12, offset, dims, strides).unwrap();
+            let budget = Budget::new(ReadLimits::memory(8), 0);
+            assert_eq!(&*view.gather(&storage, &budget).unwrap(), expect);
         }
     }
 

@@ -1,0 +1,6 @@
+//! Files that ask for far more memory than they have bytes: every reader refuses them before it allocates. What a read
+//! allocates is counted, at its peak, and compared with the reader's limit.
+
+mod bombs;
+mod counting;
+mod make;
