@@ -1,6 +1,7 @@
 //! Small pieces of WGSL that fused and structured kernels share: types, conversions, uniform parameters.
 
 use crate::dtype::{DType, Lane};
+use crate::error::{Error, Result};
 use crate::op::structured::Param;
 
 /// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
@@ -155,6 +156,15 @@ fn fl_fault(node: u32, run: u32, value: u32) {{
 fn fl_healthy() -> bool {{ return atomicLoad(&status[0]) == 0u; }}
 "
     )
+}
+
+/// Refuses a number that a shader reckons with and that its 32 bits, one of them for the sign, do not hold.
+pub(crate) fn fits_shader(op: &'static str, what: &str, number: usize) -> Result<()> {
+    if i32::try_from(number).is_ok() {
+        return Ok(());
+    }
+    let (what, limit) = (format!("{op}: {what}"), i32::MAX as u64);
+    Err(Error::Limit { what, requested: number as u64, limit_name: "i32 of WGSL", limit })
 }
 
 /// A grid of workgroups for `count` threads: a kernel finds its number as

@@ -117,16 +117,35 @@ impl ImageFolder {
     }
 }
 
+/// The picture scaled until it covers this height and width, then cut.
+fn filled(picture: &DynamicImage, (height, width): (u32, u32)) -> Result<DynamicImage> {
+    let of = (f64::from(picture.height()), f64::from(picture.width()));
+    let scale = (f64::from(height) / of.0).max(f64::from(width) / of.1);
+    // Scaling reckons in f32, four channels of them.
+    let bytes = (of.0 * scale).ceil() * (of.1 * scale).ceil() * 16.0;
+    if height == 0 || width == 0 || bytes > MAX_PICTURE as f64 {
+        let message = format!(
+            "a picture of {} × {} pixels cannot be scaled to cover {height} × {width}",
+            picture.height(),
+            picture.width()
+        );
+        return Err(Error::argument("ImageFolder", message));
+    }
+    Ok(picture.resize_to_fill(width, height, FilterType::Triangle))
+}
+
 impl Dataset for ImageFolder {
     fn len(&self) -> usize {
         self.files.len()
     }
 
     fn get(&self, index: usize) -> Result<Item> {
-        let file = &self.files[index];
+        let file = self.files.get(index).ok_or_else(|| {
+            Error::argument("ImageFolder", format!("there is no picture {index} of {}", self.files.len()))
+        })?;
         let mut picture = ImageFolder::decode(&file.path)?;
-        if let Some((height, width)) = self.size {
-            picture = picture.resize_to_fill(width, height, FilterType::Triangle);
+        if let Some(size) = self.size {
+            picture = filled(&picture, size)?;
         }
         let (height, width) = (picture.height() as usize, picture.width() as usize);
         let (channels, bytes) = match self.grey {

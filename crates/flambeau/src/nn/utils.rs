@@ -40,7 +40,7 @@ pub fn clip_grad_norm(parameters: &[Parameter], max_norm: f64, norm_type: f64) -
     no_grad(|| {
         let grads = gradients(parameters);
         let Some(norm) = total_norm(&grads, norm_type)? else {
-            return Ok(first.value().full_of(&().into(), 0.0));
+            return first.value().full_of(&().into(), 0.0);
         };
         // PyTorch's coefficient, which leaves a norm below the limit alone.
         let scale = norm.try_add(1e-6)?.try_reciprocal()?.try_mul(max_norm)?.try_clamp_max(1.0)?;
@@ -291,7 +291,7 @@ pub fn pad_packed_sequence(
     for (at, (step, place)) in PackedSequence::places(&packed.batch_sizes).enumerate() {
         positions[packed.sorted_indices[place] * steps + step] = at as i32;
     }
-    let filler = packed.data.full_of(&packed.data.shape().with(0, 1), value);
+    let filler = packed.data.full_of(&packed.data.shape().with(0, 1), value)?;
     let extended = Tensor::try_cat(&[&packed.data, &filler], 0)?;
     let positions = Tensor::try_from_slice(&positions, positions.len(), packed.data.device())?;
     let rows = extended.try_index_select(0, &positions)?.try_unflatten(0, [batch, steps])?;

@@ -38,8 +38,8 @@ pub fn crop(
         pad => x.try_pad(&[pad, pad, pad, pad], 0.0)?,
     };
     let part = Shape::new(&[count, 1, height, width]);
-    let row = x.iota_of(&part, 2).try_add(&each("crop", x, top)?)?;
-    let column = x.iota_of(&part, 3).try_add(&each("crop", x, left)?)?;
+    let row = x.iota_of(&part, 2)?.try_add(&each("crop", x, top)?)?;
+    let column = x.iota_of(&part, 3)?.try_add(&each("crop", x, left)?)?;
     let place = row.try_mul(columns)?.try_add(&column)?.try_reshape([count, 1, height * width])?;
     let place = place.try_expand([count, channels, height * width])?;
     let pixels = whole.try_reshape([count, channels, rows * columns])?.try_gather(2, &place)?;

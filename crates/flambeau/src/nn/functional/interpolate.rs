@@ -2,6 +2,7 @@
 //! the others are linear maps: a small matrix for each dimension, whose rows hold the weights of the input's places.
 
 use crate::error::{Error, Result};
+use crate::shape::product;
 use crate::tensor::{Tensor, twins};
 
 /// How values between the input's are found.
@@ -63,6 +64,9 @@ impl InterpolateOptions {
         InterpolateOptions { align_corners: true, ..self }
     }
 }
+
+/// The most weights of one dimension, which are made on the host.
+const MAX_WEIGHTS: usize = 1 << 28;
 
 /// How one dimension is resized.
 struct Resize {
@@ -153,8 +157,8 @@ impl Tensor {
     /// One dimension multiplied by a matrix (to, from).
     #[track_caller]
     fn resized_linear(&self, dim: usize, resize: &Resize, mode: InterpolateMode) -> Result<Tensor> {
-        let before: usize = self.shape()[..dim].iter().product();
-        let after: usize = self.shape()[dim + 1..].iter().product();
+        let before = product(&self.shape()[..dim]);
+        let after = product(&self.shape()[dim + 1..]);
         let matrix = Tensor::try_from_slice(&resize.matrix(mode), [resize.to, resize.from], self.device())?;
         let matrix = matrix.try_to_dtype(self.dtype())?;
         let resized = match after {
@@ -209,6 +213,11 @@ impl Tensor {
                 };
                 if from == 0 || to == 0 {
                     let message = format!("size {from} of shape {} cannot become {to}", self.shape());
+                    return Err(Error::shape(OP, message));
+                }
+                let weights = if smooth || mode == InterpolateMode::Area { product([from, to]) } else { to };
+                if weights > MAX_WEIGHTS {
+                    let message = format!("size {from} of shape {} is too far from {to}", self.shape());
                     return Err(Error::shape(OP, message));
                 }
                 let resize = Resize { from, to, step, align_corners: options.align_corners };

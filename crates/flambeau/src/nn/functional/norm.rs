@@ -5,7 +5,7 @@
 use crate::autograd::{is_grad_enabled, no_grad};
 use crate::error::{Error, Result};
 use crate::op::Saves;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
 
 /// The result of [`Tensor::batch_norm_training`], with the statistics of the batch, of shape (C) and without history.
@@ -269,7 +269,7 @@ impl Tensor {
         ) -> Tensor {
             let name = "instance_norm";
             let channels = channels(name, self)?;
-            if self.rank() < 3 || self.shape()[2..].iter().product::<usize>() <= 1 {
+            if self.rank() < 3 || product(&self.shape()[2..]) <= 1 {
                 let message = format!("more than one value per channel is needed; the input has shape {}", self.shape());
                 return Err(Error::shape(name, message));
             }

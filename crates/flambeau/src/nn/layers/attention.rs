@@ -84,7 +84,7 @@ impl AttentionMasks {
         }
         if self.causal && !masks.is_empty() {
             let place = |dim| like.iota_of(&[queries, keys].into(), dim);
-            masks.push(place(1).try_gt(place(0))?);
+            masks.push(place(1)?.try_gt(place(0)?)?);
         }
         let (hidden, added): (Vec<Tensor>, Vec<Tensor>) =
             masks.into_iter().partition(|mask| mask.dtype() == DType::Bool);
@@ -252,7 +252,7 @@ impl MultiheadAttention {
         let mut mask = masks.joined(heads.scores(), query)?;
         if masks.causal && mask.is_none() {
             let place = |dim| query.iota_of(scores.shape(), dim);
-            mask = Some(place(3).try_le(place(2))?);
+            mask = Some(place(3)?.try_le(place(2)?)?);
         }
         if let Some(mask) = &mask {
             scores = match mask.dtype() {

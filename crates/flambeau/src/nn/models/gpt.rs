@@ -299,7 +299,7 @@ impl CausalSelfAttention {
             Some((layer, cache)) => {
                 // Token i of these is number start + i: it sees as many places, and itself.
                 let places = [count, cache.context()].into();
-                let ahead = x.iota_of(&places, 1).try_sub(x.iota_of(&places, 0))?;
+                let ahead = x.iota_of(&places, 1)?.try_sub(x.iota_of(&places, 0)?)?;
                 let mask = Some(ahead.try_le(cache.len() as i64)?);
                 let (keys, values) = cache.extend(layer, &key, &value)?;
                 let options = AttentionOptions { mask, ..Default::default() };

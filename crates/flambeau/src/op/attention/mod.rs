@@ -69,8 +69,8 @@ pub(crate) fn scores(query: &Tensor, key: &Tensor, scale: f64, causal: bool) -> 
         return Ok(scores);
     }
     let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
-    let row = scores.iota_of(scores.shape(), rows);
-    let sees = scores.iota_of(scores.shape(), columns).try_le(&row)?;
+    let row = scores.iota_of(scores.shape(), rows)?;
+    let sees = scores.iota_of(scores.shape(), columns)?.try_le(&row)?;
     sees.try_where_cond(&scores, f64::NEG_INFINITY)
 }
 

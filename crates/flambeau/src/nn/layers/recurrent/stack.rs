@@ -197,7 +197,8 @@ impl Stack {
             return Err(Error::shape(self.settings.name, message));
         }
         let shape = Shape::from([input.size(0), input.size(1)]);
-        let running = lengths.try_to_dtype(DType::I32)?.try_gt(input.iota_of(&shape, 0))?.try_unsqueeze(2)?;
+        let running =
+            lengths.try_to_dtype(DType::I32)?.try_gt(input.iota_of(&shape, 0)?)?.try_unsqueeze(2)?;
         let mut outcome = self.run_by_time(&input, hidden, cell, Some(&running))?;
         outcome.output = self.by_time(&outcome.output)?;
         Ok(outcome)
