@@ -168,12 +168,6 @@ impl Error {
         Error::dtype(op, format!("dtype {given} is not accepted; use {accepted}"))
     }
 
-    /// The host has no memory for this many elements of `T`.
-    pub(crate) fn no_room_for<T>(elements: usize) -> Self {
-        let requested = (elements as u64).saturating_mul(size_of::<T>() as u64);
-        Error::OutOfMemory { requested, in_use: 0, limit: None }
-    }
-
     /// The same error, naming the line that created the node.
     pub(crate) fn at(mut self, line: &std::panic::Location) -> Self {
         if let Error::IndexOutOfRange { location, .. } | Error::NotANumber { location, .. } = &mut self {

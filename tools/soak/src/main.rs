@@ -4,6 +4,7 @@
 //! hang, a wrong number, memory beyond a budget. Every case depends on the seed and its own number alone, so
 //! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
 
+mod calls;
 mod graphs;
 mod memory;
 mod random;
@@ -23,12 +24,20 @@ struct Attack {
     run: fn(&mut Session),
 }
 
-const ATTACKS: &[Attack] = &[Attack {
-    name: "graphs",
-    about: "random graphs, read in every order, against the f64 interpreter",
-    sample: 300,
-    run: graphs::run,
-}];
+const ATTACKS: &[Attack] = &[
+    Attack {
+        name: "calls",
+        about: "fallible functions called with absurd arguments",
+        sample: 20_000,
+        run: calls::run,
+    },
+    Attack {
+        name: "graphs",
+        about: "random graphs, read in every order, against the f64 interpreter",
+        sample: 300,
+        run: graphs::run,
+    },
+];
 
 /// Attacks the library until the time or the number of cases is over.
 #[derive(Parser)]

@@ -2,6 +2,7 @@
 
 use super::random::HostRandom;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use std::sync::Arc;
 
 type Draw = dyn Fn(&mut HostRandom) -> Vec<usize> + Send + Sync;
@@ -108,13 +109,6 @@ impl std::fmt::Debug for Sampler {
             Sampler::Custom { .. } => "Custom",
         })
     }
-}
-
-/// Room for so many numbers of items.
-fn reserved(count: usize) -> Result<Vec<usize>> {
-    let mut indices = Vec::new();
-    indices.try_reserve_exact(count).map_err(|_| Error::no_room_for::<usize>(count))?;
-    Ok(indices)
 }
 
 fn weighted(weights: &[f64], count: usize, length: usize, random: &mut HostRandom) -> Result<Vec<usize>> {

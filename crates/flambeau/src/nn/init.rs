@@ -85,7 +85,7 @@ fn fans(op: &'static str, shape: &Shape) -> Result<(usize, usize)> {
     match shape.dims() {
         [outputs, inputs, kernel @ ..] => {
             let taps = product(kernel);
-            Ok((inputs * taps, outputs * taps))
+            Ok((product([*inputs, taps]), product([*outputs, taps])))
         }
         _ => Err(Error::shape(op, format!("a weight of shape {shape} must have at least two dimensions"))),
     }

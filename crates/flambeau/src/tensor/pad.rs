@@ -68,8 +68,8 @@ impl Tensor {
             let embedded = |mut tensor: Tensor| {
                 for (pair, dim) in pairs().filter(|(pair, _)| added(pair) != (0, 0)) {
                     let (before, after) = added(pair);
-                    // Two isizes and a tensor's size: at most one bit more than an isize, so this does not wrap.
-                    tensor = tensor.embed(dim, before + after + tensor.shape()[dim], before as i64, 1)?;
+                    let size = tensor.shape()[dim].saturating_add(before).saturating_add(after);
+                    tensor = tensor.embed(dim, size, before as i64, 1)?;
                 }
                 Ok(tensor)
             };

@@ -2,8 +2,15 @@
 //! function answers with an error; it neither panics nor aborts, and no shape describes memory that is not there.
 
 use crate::common::devices;
+use flambeau::data::augment::{self, Augment};
 use flambeau::data::{ArrayDataset, DataLoader, Dataset, HostArray, ImageFolder, Sampler, pad_sequences};
 use flambeau::nn::functional::{InterpolateMode, InterpolateOptions};
+use flambeau::nn::models::{Cnn, CnnOptions, Gpt, GptConfig};
+use flambeau::nn::utils::{PackedSequence, SequenceLayout, pad_packed_sequence};
+use flambeau::nn::{
+    BatchNorm1d, Gru, Lstm, LstmOptions, MultiheadAttention, Transformer, TransformerOptions,
+};
+use flambeau::optim::{Muon, MuonOptions};
 use flambeau::prelude::*;
 use flambeau::{
     AvgPool1dOptions, Conv1dOptions, ConvTranspose1dOptions, Generator, Index, MaxPool1dOptions,
@@ -156,6 +163,20 @@ fn windows_over_a_dimension_without_end_are_not_listed() {
 }
 
 #[test]
+fn neighbours_beyond_all_channels_are_zeros() {
+    let x = ones(&[1, 2, 3]);
+    let all = x.try_local_response_norm(5, 1.0, 1.0, 0.0).unwrap().to_vec_blocking::<f32>().unwrap();
+    assert_eq!(all, [2.5; 6]);
+    let far = x.try_local_response_norm(usize::MAX, 1.0, 1.0, 1.0).unwrap();
+    assert_eq!(far.to_vec_blocking::<f32>().unwrap(), [1.0; 6]);
+}
+
+#[test]
+fn groups_of_no_channels() {
+    refused(ones(&[2, 0, 3]).try_group_norm(usize::MAX, None, None, 1e-5), "has more than");
+}
+
+#[test]
 fn resizing_to_no_size_at_all() {
     let x = ones(&[1, 1, 4]);
     for mode in [InterpolateMode::Nearest, InterpolateMode::Linear, InterpolateMode::Area] {
@@ -202,4 +223,66 @@ fn pictures_past_the_end_or_past_every_size() {
     }
     assert_eq!(pictures.with_size(4, 4).get(0).unwrap()[0].shape().dims(), [3, 4, 4]);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn layers_without_end() {
+    let lstm = LstmOptions { num_layers: usize::MAX, ..Default::default() };
+    refused(Lstm::try_with_options(2, 2, lstm, &cpu()).map(drop), "layers are more than");
+    refused(Gru::try_with_options(2, HUGE, Default::default(), &cpu()).map(drop), "has more than");
+    let model = TransformerOptions { num_decoder_layers: 1 << 40, ..Default::default() };
+    refused(Transformer::try_with_options(2, 1, model, &cpu()).map(drop), "layers are more than");
+    let attention = MultiheadAttention::try_with_options(HUGE, 1, Default::default(), &cpu());
+    refused(attention.map(drop), "has more than");
+    refused(BatchNorm1d::try_with_options(HUGE, Default::default(), &cpu()).map(drop), "has more than");
+    let config = GptConfig { vocabulary: 9, context: 8, layers: 1, heads: 1, width: 2, ..Default::default() };
+    refused(
+        Gpt::try_new(GptConfig { layers: HUGE, ..config.clone() }, &cpu()).map(drop),
+        "layers are more than",
+    );
+    refused(Gpt::try_new(GptConfig { width: HUGE, ..config.clone() }, &cpu()).map(drop), "has more than");
+    let gpt = Gpt::try_new(config, &cpu()).unwrap();
+    refused(gpt.try_cache(HUGE).map(drop), "has more than");
+    let tokens = Tensor::new([[1]], &cpu());
+    refused(gpt.try_generate(&tokens, usize::MAX, &Default::default()), "do not fit a context");
+    let options = CnnOptions { size: [usize::MAX; 2], ..Default::default() };
+    refused(Cnn::try_with_options(2, options, &cpu()).map(drop), "has more than");
+    let w = Parameter::new(&ones(&[2, 2]));
+    let endless = MuonOptions { iterations: usize::MAX, ..Default::default() };
+    refused(Muon::try_with_options([w], endless).map(drop), "iterations are more than");
+}
+
+#[test]
+fn packed_sequences_whose_parts_do_not_fit() {
+    let packed = |batch_sizes: &[usize], sorted: &[usize], unsorted: &[usize]| PackedSequence {
+        data: ones(&[3, 1]),
+        batch_sizes: batch_sizes.to_vec(),
+        sorted_indices: sorted.to_vec(),
+        unsorted_indices: unsorted.to_vec(),
+    };
+    let padded = |packed: &PackedSequence| pad_packed_sequence(packed, SequenceLayout::BatchFirst, 0.0);
+    assert_eq!(padded(&packed(&[2, 1], &[1, 0], &[1, 0])).unwrap().1, [1, 2]);
+    for (batch_sizes, sorted, unsorted) in [
+        (&[usize::MAX, 4][..], &[0, 1][..], &[0, 1][..]),
+        (&[1, 2], &[0, 1], &[0, 1]),
+        (&[2, 1], &[0, 5], &[0, 1]),
+        (&[2, 1], &[0, 1], &[1, 0]),
+        (&[2, 1], &[0], &[0, 1]),
+        (&[3], &[0, 1], &[0, 1]),
+        (&[], &[], &[]),
+    ] {
+        refused(padded(&packed(batch_sizes, sorted, unsorted)), "does not fit batch sizes");
+    }
+}
+
+#[test]
+fn crops_past_every_size() {
+    let x = ones(&[1, 1, 2, 2]);
+    let corner = Tensor::new([0], &cpu());
+    refused(augment::crop(&x, &corner, &corner, (1, 1), usize::MAX), "has more than");
+    refused(augment::crop(&x, &corner, &corner, (usize::MAX, 3), 0), "pixels of 2 × 2");
+    let far = augment::RandomCrop::new(1, 1).with_padding(usize::MAX);
+    refused(far.apply(&x, &Generator::new(1)), "randint");
+    let all = augment::erase(&x, &corner, &corner, (usize::MAX, usize::MAX)).unwrap();
+    assert_eq!(all.to_vec_blocking::<f32>().unwrap(), [0.0; 4]);
 }

@@ -3,6 +3,7 @@
 use crate::data::array::HostArray;
 use crate::data::dataset::Item;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use crate::op::Meta;
 use crate::tensor::Tensor;
 
@@ -94,8 +95,7 @@ fn padded(array: &HostArray, length: usize) -> Result<HostArray> {
     let meta = Meta::new(array.shape().with(0, length), array.dtype());
     meta.shape.check("pad_sequences")?;
     let needed = usize::try_from(meta.bytes()).unwrap_or(usize::MAX);
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(needed).map_err(|_| Error::no_room_for::<u8>(needed))?;
+    let mut bytes = reserved(needed)?;
     bytes.extend_from_slice(array.bytes());
     bytes.resize(needed, 0);
     HostArray::from_bytes(bytes, meta.shape, meta.dtype)

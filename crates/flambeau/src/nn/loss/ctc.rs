@@ -8,8 +8,9 @@
 use super::{Reduction, floats, forward};
 use crate::autograd::is_grad_enabled;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use crate::op::Saves;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 
 /// The logarithm of a probability of zero; finite, so that differences of it are numbers.
@@ -254,7 +255,7 @@ fn padded(targets: &Tensor, lengths: &[usize]) -> Result<Tensor> {
         return Ok(targets.clone());
     }
     let longest = lengths.iter().copied().max().unwrap_or(0);
-    let mut positions: Vec<i32> = Vec::with_capacity(lengths.len() * longest);
+    let mut positions: Vec<i32> = reserved(product([lengths.len(), longest]))?;
     let mut start = 0;
     for &length in lengths {
         positions.extend((0..longest).map(|k| if k < length { (start + k) as i32 } else { 0 }));

@@ -2,6 +2,9 @@
 
 use super::{Attention, Direction, Sizes};
 use crate::backend::cpu::{CpuOperand, Disjoint, HostBuffer, Matrix, Product, Target, multiply};
+use crate::error::Result;
+use crate::memory::reserved;
+use crate::shape::product;
 
 /// Queries whose scores are held at once.
 const QUERIES: usize = 64;
@@ -35,7 +38,9 @@ pub(super) fn run(
     inputs: &[CpuOperand],
     outputs: &mut [HostBuffer],
     scale: f32,
-) {
+) -> Result<()> {
+    // Keys that are one key repeated take no memory, but their scores do.
+    reserved::<f32>(product([QUERIES, sizes.keys]))?;
     let results: Vec<Disjoint<f32>> = outputs
         .iter_mut()
         .map(|output| match output {
@@ -69,6 +74,7 @@ pub(super) fn run(
     }
     #[cfg(target_arch = "wasm32")]
     (0..count).for_each(work);
+    Ok(())
 }
 
 struct Head<'a> {

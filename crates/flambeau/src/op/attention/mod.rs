@@ -215,8 +215,7 @@ impl Structured for Attention {
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
         let sizes = Sizes::new(&inputs[0].meta.shape, &inputs[2].meta.shape);
-        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32);
-        Ok(())
+        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32)
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
