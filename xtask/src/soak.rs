@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// `cargo xtask soak NAME [MINUTES] [OPTIONS]`: at full speed.
 pub fn attack(workspace: &Workspace, args: &[&str]) -> Result<bool, Failure> {
-    let mut build = workspace.cargo(&["build", "--quiet", "--release", "--package", "soak", PROGRAM]);
+    let mut build = workspace.cargo(&["build", "--quiet", "--release", "--workspace", "--bin=soak", PROGRAM]);
     shell::run(&mut build, "Mend what the compiler reports above, and start again.")?;
     let mut soak = program(workspace, "release");
     match args {

@@ -45,8 +45,8 @@ pub fn elementwise(index: usize, first: &Tensor, others: Vec<Operand>) -> Result
 /// A tensor of these bytes, little-endian, in row-major order.
 pub fn from_bytes(bytes: &[u8], shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
     let meta = Meta::new(Shape::from(shape), dtype);
-    let needed = meta.numel() * dtype.size();
-    if bytes.len() != needed {
+    let needed = meta.bytes();
+    if bytes.len() as u64 != needed {
         let message =
             format!("{} bytes are given, {dtype} of shape {} has {needed}", bytes.len(), meta.shape);
         return Err(Error::shape("tensor", message));

@@ -282,14 +282,14 @@ impl Device {
         })?;
         gpu.accepts(dtype)?;
         let meta = Meta::new(shape, dtype);
-        let needed = meta.numel() as u64 * storage_bytes(dtype);
+        let needed = (meta.numel() as u64).saturating_mul(storage_bytes(dtype));
         if buffer.size() < needed {
             let message =
                 format!("a buffer of {} bytes cannot hold {dtype} of shape {}", buffer.size(), meta.shape);
             return Err(Error::shape("tensor_from_buffer", message));
         }
         let buffer = Buffer::Gpu(gpu.runtime().adopt_buffer(buffer)?);
-        Ok(Tensor::from_storage(Storage { buffer, witness: None, guarded: true }, meta, self))
+        Tensor::from_storage(Arc::new(Storage { buffer, witness: None, guarded: true }), meta, self)
     }
 
     /// Ends the GPU device, as if it had been lost: everything after this is [`Error::DeviceLost`].

@@ -33,6 +33,7 @@ mod dtype;
 mod engine;
 mod error;
 pub mod io;
+mod memory;
 pub mod nn;
 mod op;
 pub mod optim;

@@ -262,7 +262,7 @@ fn fold(reduce: &Reduce, input: &Exact, shape: &Shape, lane: Lane) -> Block {
     let less: fn(f64, f64) -> bool = |a, b| a < b;
     let results = rows.iter().map(|row| match reduce.kind {
         ReduceKind::Sum => row.iter().sum(),
-        ReduceKind::Prod => row.iter().product(),
+        ReduceKind::Prod => row.iter().fold(1.0, |product, x| product * x),
         ReduceKind::Max => row[best(row, more)],
         ReduceKind::Min => row[best(row, less)],
         ReduceKind::ArgMax => best(row, more) as f64,

@@ -2,8 +2,19 @@
 
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Deref, RangeFull};
+
+/// The most elements of a tensor: eight bytes for each can be counted in 64 bits, the elements themselves in an isize.
+pub(crate) const MAX_ELEMENTS: usize =
+    if usize::BITS < 64 { isize::MAX as usize } else { isize::MAX as usize / 8 };
+
+/// The product of sizes, which stays at `usize::MAX`, more than any tensor has, where it would not fit. Every product of
+/// sizes goes through here (`clippy.toml` sees to it): one that wraps would describe memory that is not there.
+pub(crate) fn product<S: Borrow<usize>>(sizes: impl IntoIterator<Item = S>) -> usize {
+    sizes.into_iter().fold(1, |product: usize, size| product.saturating_mul(*size.borrow()))
+}
 
 /// The sizes of a tensor's dimensions, outermost first. A scalar has none.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
@@ -15,15 +26,18 @@ impl Shape {
         Shape(SmallVec::from_slice(dims))
     }
 
-    /// The number of elements.
+    /// The number of elements; `usize::MAX` where it does not fit, which no tensor has.
     pub fn numel(&self) -> usize {
-        self.0.iter().product()
+        product(&self.0)
     }
 
-    /// Can its elements be counted? In WebAssembly only up to 2³¹ − 1.
-    pub(crate) fn is_countable(&self) -> bool {
-        let product = self.0.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
-        product.is_some_and(|numel| numel <= isize::MAX as usize)
+    /// Refuses a shape that no tensor may have. Sizes of 0 count as 1, so that products of any of the sizes of a tensor
+    /// fit, those of an empty one too.
+    pub(crate) fn check(&self, op: &'static str) -> Result<()> {
+        if product(self.0.iter().map(|&size| size.max(1))) <= MAX_ELEMENTS {
+            return Ok(());
+        }
+        Err(Error::shape(op, format!("a result of shape {self} has more than {MAX_ELEMENTS} elements")))
     }
 
     /// The number of dimensions.
@@ -232,6 +246,18 @@ mod tests {
         assert_eq!(shape(&[4, 1, 3]).broadcast(&shape(&[2, 1])), Some(shape(&[4, 2, 3])));
         assert_eq!(shape(&[0]).broadcast(&shape(&[1])), Some(shape(&[0])));
         assert_eq!(shape(&[2]).broadcast(&shape(&[3])), None);
+    }
+
+    #[test]
+    fn numbers_of_elements_do_not_wrap() {
+        let huge = usize::MAX / 4 + 2;
+        assert_eq!(Shape::new(&[huge, 4]).numel(), usize::MAX);
+        assert_eq!(Shape::new(&[huge, 4, 0]).numel(), 0);
+        assert!(Shape::new(&[MAX_ELEMENTS]).check("test").is_ok());
+        for refused in [&[MAX_ELEMENTS + 1][..], &[huge, 4], &[huge, 4, 0], &[0, usize::MAX]] {
+            let error = Shape::new(refused).check("test").unwrap_err().to_string();
+            assert!(error.starts_with("test: a result of shape ["), "{error}");
+        }
     }
 
     #[test]

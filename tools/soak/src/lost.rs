@@ -21,11 +21,12 @@ enum Moment {
 }
 
 pub fn run(session: &mut Session) {
-    let undisturbed = train(session, None).expect("a run that nobody disturbs");
+    let open = session.opener();
+    let undisturbed = train(&open, None).expect("a run that nobody disturbs");
     while let Some(case) = session.next() {
         let moment = [Moment::BeforeSubmit, Moment::InFlight, Moment::AtRead][(case % 3) as usize];
         let step = case / 3 % STEPS;
-        let Some(ended) = session.guard(case, "training", || train(session, Some((step, moment)))) else {
+        let Some(ended) = session.guard(case, "training", || train(&open, Some((step, moment)))) else {
             continue;
         };
         match ended {
@@ -39,8 +40,8 @@ pub fn run(session: &mut Session) {
 }
 
 /// The last loss of a run whose device is destroyed at a step.
-fn train(session: &Session, mut disturbance: Option<(u64, Moment)>) -> Result<f64> {
-    let mut device = session.device();
+fn train(open: &dyn Fn() -> Device, mut disturbance: Option<(u64, Moment)>) -> Result<f64> {
+    let mut device = open();
     let mut work = Work::new(&device)?;
     let (mut step, mut last) = (0, f64::NAN);
     let mut saved = (0, work.save()?);
@@ -54,7 +55,7 @@ fn train(session: &Session, mut disturbance: Option<(u64, Moment)>) -> Result<f6
             Ok(loss) => return Err(Error::Gpu(format!("the lost device gave {loss}"))),
             Err(Error::DeviceLost(_)) if moment.is_some() => {
                 disturbance = None;
-                device = session.device();
+                device = open();
                 (step, work) = (saved.0, Work::load(&saved.1, &device)?);
             }
             Err(error) => return Err(error),

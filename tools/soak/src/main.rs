@@ -5,6 +5,7 @@
 //! `--seed S --case N` repeats one. `cargo xtask soak NAME` runs an attack, `cargo xtask test soak` a fixed sample of each.
 
 mod allocations;
+mod calls;
 mod files;
 mod graphs;
 mod growth;
@@ -50,6 +51,13 @@ impl Attack {
 }
 
 const ATTACKS: &[Attack] = &[
+    Attack {
+        name: "calls",
+        about: "fallible functions called with absurd arguments",
+        sample: 5000,
+        place: Place::Anywhere,
+        run: calls::run,
+    },
     Attack {
         name: "graphs",
         about: "random graphs, read in every order, against the f64 interpreter",
@@ -147,7 +155,8 @@ fn main() -> ExitCode {
         ATTACKS.iter().for_each(|attack| println!("{:<10} {}", attack.name, attack.about));
         return ExitCode::SUCCESS;
     };
-    let chosen: Vec<&Attack> = ATTACKS.iter().filter(|attack| name == "all" || attack.name == name).collect();
+    let chosen: Vec<&Attack> =
+        ATTACKS.iter().filter(|attack| attack.is_chosen(name, &options.device)).collect();
     if chosen.is_empty() {
         eprintln!("error: there is no attack `{name}`; without a name, `soak` lists them");
         return ExitCode::from(2);

@@ -75,15 +75,23 @@ impl Session {
 
     /// The device the attack was asked to use.
     pub fn device(&self) -> Device {
-        block_on(Device::named(&self.device)).unwrap_or_else(|error| {
-            eprintln!("error: {error}");
-            std::process::exit(2)
-        })
+        self.opener()()
     }
 
-    /// The name of that device.
+    /// Its name.
     pub fn device_name(&self) -> &str {
         &self.device
+    }
+
+    /// What opens that device anew each time.
+    pub fn opener(&self) -> impl Fn() -> Device + use<> {
+        let name = self.device.clone();
+        move || {
+            block_on(Device::named(&name)).unwrap_or_else(|error| {
+                eprintln!("error: {error}");
+                std::process::exit(2)
+            })
+        }
     }
 
     /// Records that a case failed.

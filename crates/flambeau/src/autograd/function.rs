@@ -160,10 +160,10 @@ impl Function {
             )));
         }
         let restore = |input: &SavedInput| match &input.value {
-            Some(value) => Tensor::from_parts(value.clone(), input.edge.clone()),
+            Some(value) => Ok(Tensor::from_parts(value.clone(), input.edge.clone())),
             None => Tensor::unsaved(&input.meta, &self.device),
         };
-        let inputs: Vec<Tensor> = lock(&self.inputs).iter().map(restore).collect();
+        let inputs = lock(&self.inputs).iter().map(restore).collect::<Result<Vec<Tensor>>>()?;
         let outputs: Vec<Tensor> = match self.saves.outputs {
             true => {
                 let saved = lock(&self.saved_outputs);
@@ -174,7 +174,10 @@ impl Function {
                     .map(|(k, value)| Tensor::from_parts(value.clone(), edge(k)))
                     .collect()
             }
-            false => self.outputs.iter().map(|meta| Tensor::unsaved(meta, &self.device)).collect(),
+            false => {
+                let unsaved = self.outputs.iter().map(|meta| Tensor::unsaved(meta, &self.device));
+                unsaved.collect::<Result<_>>()?
+            }
         };
         let vjp = |data: &[Scalar], rule: &dyn Fn(&Vjp) -> Result<Grads>| {
             let v = Vjp { name: self.name, grads, inputs: &inputs, outputs: &outputs, needs, data };

@@ -1,6 +1,7 @@
 //! Small pieces of WGSL that fused and structured kernels share: types, conversions, uniform parameters.
 
 use crate::dtype::{DType, Lane};
+use crate::error::{Error, Result};
 use crate::op::structured::Param;
 
 /// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
@@ -208,6 +209,15 @@ pub(crate) fn healthy(params: &mut Params) -> String {
         format!("!fl_take_over({}, {run}, {}, {}, {})", words[0], words[k], words[k + 1], words[k + 2])
     };
     format!("(atomicLoad(&status[{}]) != {run} && {} && {})", words[0], take(1), take(4))
+}
+
+/// Refuses a number that a shader reckons with and that its 32 bits, one of them for the sign, do not hold.
+pub(crate) fn fits_shader(op: &'static str, what: &str, number: usize) -> Result<()> {
+    if i32::try_from(number).is_ok() {
+        return Ok(());
+    }
+    let (what, limit) = (format!("{op}: {what}"), i32::MAX as u64);
+    Err(Error::Limit { what, requested: number as u64, limit_name: "i32 of WGSL", limit })
 }
 
 /// A grid of workgroups for `count` threads: a kernel finds its number as

@@ -42,7 +42,8 @@ impl HostArray {
     /// An array over bytes in host layout.
     pub(crate) fn from_bytes(bytes: Vec<u8>, shape: impl Into<Shape>, dtype: DType) -> Result<HostArray> {
         let meta = Meta::new(shape, dtype);
-        if bytes.len() != meta.numel() * dtype.size() {
+        meta.shape.check("HostArray")?;
+        if bytes.len() as u64 != meta.bytes() {
             let message = format!("{} values do not fill shape {}", bytes.len() / dtype.size(), meta.shape);
             return Err(Error::shape("HostArray", message));
         }

@@ -212,7 +212,7 @@ impl TensorDataset {
 fn unpack(words: &Tensor, item: &Shape, positions: &Tensor) -> Result<Tensor> {
     let (count, width) = (positions.numel(), words.shape()[1]);
     let four = words.try_unsqueeze(2)?.try_expand([words.shape()[0], width, 4])?;
-    let shifts = words.iota_of(&Shape::new(&[1, 1, 4]), 2).try_mul(8)?;
+    let shifts = words.iota_of(&Shape::new(&[1, 1, 4]), 2)?.try_mul(8)?;
     let bytes = four.try_index_select(0, positions)?.try_shift_right(&shifts)?.try_bitand(255)?;
     let numbers = bytes.try_to_dtype(DType::F32)?.try_mul(f64::from(BYTE_SCALE))?;
     let flat = numbers.try_reshape([count, width * 4])?.try_narrow(1, 0, item.numel())?;

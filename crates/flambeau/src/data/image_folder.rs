@@ -114,7 +114,9 @@ impl Dataset for ImageFolder {
     }
 
     fn get(&self, index: usize) -> Result<Item> {
-        let file = &self.files[index];
+        let file = self.files.get(index).ok_or_else(|| {
+            Error::argument("ImageFolder", format!("there is no picture {index} of {}", self.files.len()))
+        })?;
         let wrong = |message| Error::Io { path: file.path.display().to_string(), message };
         let stream = File::open(&file.path).map_err(|error| wrong(error.to_string()))?;
         let pixels = self.wanted.read(BufReader::new(stream)).map_err(wrong)?;

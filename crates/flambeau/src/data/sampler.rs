@@ -2,6 +2,7 @@
 
 use super::random::HostRandom;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use std::sync::Arc;
 
 type Draw = dyn Fn(&mut HostRandom) -> Vec<usize> + Send + Sync;
@@ -134,7 +135,9 @@ fn weighted(weights: &[f64], count: usize, length: usize, random: &mut HostRando
         let point = random.uniform() * total;
         sums.partition_point(|&sum| sum <= point).min(last)
     };
-    Ok((0..count).map(draw).collect())
+    let mut drawn = reserved(count)?;
+    drawn.extend((0..count).map(draw));
+    Ok(drawn)
 }
 
 /// The numbers below `length`, shuffled and cut into parts in proportion to `fractions`: to hold out a part of a data
@@ -156,7 +159,9 @@ pub fn random_split(
         let message = format!("{fractions:?} are not parts of a whole");
         return Err(Error::argument("random_split", message));
     }
-    let order = HostRandom::new(generator).permutation(length);
+    let mut order = reserved(length)?;
+    order.extend(0..length);
+    HostRandom::new(generator).shuffle(&mut order);
     let mut part = 0.0;
     let mut start = 0;
     let parts = fractions.iter().map(|fraction| {

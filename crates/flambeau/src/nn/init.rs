@@ -8,7 +8,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::elementwise::{NORMAL, apply};
 use crate::rng::Generator;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, TensorOptions};
 use std::f64::consts::SQRT_2;
 
@@ -84,8 +84,8 @@ impl KaimingOptions {
 fn fans(op: &'static str, shape: &Shape) -> Result<(usize, usize)> {
     match shape.dims() {
         [outputs, inputs, kernel @ ..] => {
-            let taps: usize = kernel.iter().product();
-            Ok((inputs * taps, outputs * taps))
+            let taps = product(kernel);
+            Ok((product([*inputs, taps]), product([*outputs, taps])))
         }
         _ => Err(Error::shape(op, format!("a weight of shape {shape} must have at least two dimensions"))),
     }

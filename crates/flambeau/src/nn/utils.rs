@@ -5,6 +5,7 @@
 use super::Parameter;
 use crate::autograd::no_grad;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use crate::tensor::Tensor;
 
 /// The gradients that there are, without history, and their parameters.
@@ -40,7 +41,7 @@ pub fn clip_grad_norm(parameters: &[Parameter], max_norm: f64, norm_type: f64) -
     no_grad(|| {
         let grads = gradients(parameters);
         let Some(norm) = total_norm(&grads, norm_type)? else {
-            return Ok(first.value().full_of(&().into(), 0.0));
+            return first.value().full_of(&().into(), 0.0);
         };
         // PyTorch's coefficient, which leaves a norm below the limit alone.
         let scale = norm.try_add(1e-6)?.try_reciprocal()?.try_mul(max_norm)?.try_clamp_max(1.0)?;
@@ -213,6 +214,31 @@ impl PackedSequence {
         self.unsorted_indices.iter().map(length).collect()
     }
 
+    /// Refuses one whose parts do not fit together.
+    fn check(&self, op: &'static str) -> Result<()> {
+        let batch = self.sorted_indices.len();
+        let is_order = self.unsorted_indices.len() == batch
+            && self
+                .sorted_indices
+                .iter()
+                .enumerate()
+                .all(|(place, &sequence)| self.unsorted_indices.get(sequence) == Some(&place));
+        let shrinks = self.batch_sizes.iter().chain(&[0]).is_sorted_by(|a, b| a >= b);
+        let count = self.batch_sizes.iter().fold(0, |sum: usize, &size| sum.saturating_add(size));
+        let fits = self.batch_sizes.first().is_none_or(|&first| first == batch);
+        if is_order && shrinks && fits && self.data.shape().first() == Some(&count) {
+            return Ok(());
+        }
+        let message = format!(
+            "data of shape {} does not fit batch sizes {:?} in the order {:?} and back {:?}",
+            self.data.shape(),
+            self.batch_sizes,
+            self.sorted_indices,
+            self.unsorted_indices
+        );
+        Err(Error::shape(op, message))
+    }
+
     /// For each element of the data: its step, and its place in the sorted order.
     fn places(batch_sizes: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
         let step = |(step, &size): (usize, &usize)| (0..size).map(move |place| (step, place));
@@ -262,10 +288,11 @@ pub fn pack_padded_sequence(
     sorted_indices.iter().enumerate().for_each(|(place, &sequence)| unsorted_indices[sequence] = place);
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let alive = |step: usize| lengths.iter().filter(|&&length| length > step).count();
-    let batch_sizes: Vec<usize> = (0..longest).map(alive).collect();
-    let positions: Vec<i32> = PackedSequence::places(&batch_sizes)
-        .map(|(step, place)| (sorted_indices[place] * steps + step) as i32)
-        .collect();
+    let mut batch_sizes = reserved(longest)?;
+    batch_sizes.extend((0..longest).map(alive));
+    let mut positions: Vec<i32> = reserved(batch_sizes.iter().sum())?;
+    let position = |(step, place): (usize, usize)| (sorted_indices[place] * steps + step) as i32;
+    positions.extend(PackedSequence::places(&batch_sizes).map(position));
     let flat = rows.try_flatten(0, 1)?;
     let positions = Tensor::try_from_slice(&positions, positions.len(), padded.device())?;
     let data = flat.try_index_select(0, &positions)?;
@@ -279,19 +306,16 @@ pub fn pad_packed_sequence(
     layout: SequenceLayout,
     value: f64,
 ) -> Result<(Tensor, Vec<usize>)> {
+    packed.check("pad_packed_sequence")?;
     let lengths = packed.lengths();
     let (batch, steps) = (lengths.len(), packed.batch_sizes.len());
-    let count: usize = packed.batch_sizes.iter().sum();
-    if packed.data.shape().first() != Some(&count) {
-        let message = format!("data of shape {} for {count} elements", packed.data.shape());
-        return Err(Error::shape("pad_packed_sequence", message));
-    }
+    let count = packed.data.shape()[0];
     // (B, T): where each element is in the data; the one after the data stands for padding.
     let mut positions = vec![count as i32; batch * steps];
     for (at, (step, place)) in PackedSequence::places(&packed.batch_sizes).enumerate() {
         positions[packed.sorted_indices[place] * steps + step] = at as i32;
     }
-    let filler = packed.data.full_of(&packed.data.shape().with(0, 1), value);
+    let filler = packed.data.full_of(&packed.data.shape().with(0, 1), value)?;
     let extended = Tensor::try_cat(&[&packed.data, &filler], 0)?;
     let positions = Tensor::try_from_slice(&positions, positions.len(), packed.data.device())?;
     let rows = extended.try_index_select(0, &positions)?.try_unflatten(0, [batch, steps])?;

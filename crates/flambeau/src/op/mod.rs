@@ -205,4 +205,9 @@ impl Meta {
     pub fn numel(&self) -> usize {
         self.shape.numel()
     }
+
+    /// The bytes of the elements in host memory; `u64::MAX` where there are more.
+    pub fn bytes(&self) -> u64 {
+        (self.numel() as u64).saturating_mul(self.dtype.size() as u64)
+    }
 }

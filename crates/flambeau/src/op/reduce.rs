@@ -82,7 +82,7 @@ impl Reduce {
                 let n = x.shape()[dim];
                 let square = x.shape().inserted(dim, n);
                 let all = x.try_unsqueeze(dim as isize)?.try_expand(&square)?;
-                let (i, j) = (x.iota_of(&square, dim), x.iota_of(&square, dim + 1));
+                let (i, j) = (x.iota_of(&square, dim)?, x.iota_of(&square, dim + 1)?);
                 let others = i.try_eq(&j)?.try_where_cond(all.ones_like(), &all)?;
                 g.try_mul(&others.try_prod(dim as isize + 1)?)?
             }

@@ -8,7 +8,7 @@ use crate::backend::wgsl::{groups_for, lane_type, narrow, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
 
@@ -36,8 +36,8 @@ struct Rows {
 
 impl Scan {
     fn rows(&self, shape: &Shape) -> Rows {
-        let outer: usize = shape[..self.dim].iter().product();
-        let inner: usize = shape[self.dim + 1..].iter().product();
+        let outer = product(&shape[..self.dim]);
+        let inner = product(&shape[self.dim + 1..]);
         Rows { rows: outer * inner, length: shape[self.dim], inner }
     }
 
@@ -69,7 +69,7 @@ impl Scan {
         let dim = self.dim;
         let square = x.shape().inserted(dim, x.shape()[dim]);
         let expand = |x: &Tensor| x.try_unsqueeze(dim as isize)?.try_expand(&square);
-        let (i, k) = (x.iota_of(&square, dim), x.iota_of(&square, dim + 1));
+        let (i, k) = (x.iota_of(&square, dim)?, x.iota_of(&square, dim + 1)?);
         let all = expand(x)?;
         let others = i.try_eq(&k)?.try_where_cond(all.ones_like(), &all)?;
         let products = others.scanned(dim + 1, self.kind, self.reverse)?;

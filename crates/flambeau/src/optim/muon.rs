@@ -64,6 +64,9 @@ impl Default for MuonOptions {
 /// ```
 pub type Muon = FirstOrder<MuonOptions>;
 
+/// Five are enough; each is a few nodes for every parameter.
+const MAX_ITERATIONS: usize = 1000;
+
 impl Rule for MuonOptions {
     const NAME: &'static str = "Muon";
     const ELEMENTWISE: bool = false;
@@ -75,7 +78,12 @@ impl Rule for MuonOptions {
             ("weight decay", self.weight_decay),
             ("eps", self.eps),
         ];
-        check_not_negative(Self::NAME, &settings)
+        check_not_negative(Self::NAME, &settings)?;
+        if self.iterations <= MAX_ITERATIONS {
+            return Ok(());
+        }
+        let message = format!("{} iterations are more than {MAX_ITERATIONS}", self.iterations);
+        Err(Error::argument(Self::NAME, message))
     }
 
     fn accepts(&self, parameter: &Parameter) -> Result<()> {

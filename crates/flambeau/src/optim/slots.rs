@@ -182,8 +182,8 @@ impl Slots {
         for (index, Update { value, states }) in updates {
             let chunk = &mut self.chunks[index];
             // The next step then has the structure of this one, in which they were apart.
-            chunk.value = value.alone();
-            chunk.states = states.iter().map(Tensor::alone).collect();
+            chunk.value = value.alone()?;
+            chunk.states = states.iter().map(Tensor::alone).collect::<Result<_>>()?;
             chunk.fresh = true;
             chunk.members.iter().for_each(|&member| self.slots[member].steps += 1);
             moved.push(chunk.members.clone());

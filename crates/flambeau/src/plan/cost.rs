@@ -6,6 +6,7 @@ use super::kernel::{Fused, InstKind, Kernel, Place, StructuredCall};
 use crate::dtype::DType;
 use crate::op::conv::Direction;
 use crate::op::{Meta, Op, StructuredOp};
+use crate::shape::product;
 use std::ops::AddAssign;
 
 /// The cost of a kernel, or of all kernels of a plan.
@@ -21,9 +22,9 @@ pub(crate) struct Cost {
 
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Cost) {
-        self.elements += other.elements;
-        self.flops += other.flops;
-        self.bytes += other.bytes;
+        self.elements = self.elements.saturating_add(other.elements);
+        self.flops = self.flops.saturating_add(other.flops);
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
@@ -53,7 +54,11 @@ impl Cost {
         let bytes_of = bytes_of(plan, graph, element_bytes);
         let cost = |kernel: &Kernel| {
             let operands = kernel.inputs().into_iter().chain(kernel.outputs());
-            Cost { elements: elements(kernel), flops: flops(kernel), bytes: operands.map(&bytes_of).sum() }
+            Cost {
+                elements: elements(kernel),
+                flops: flops(kernel),
+                bytes: operands.map(&bytes_of).fold(0, u64::saturating_add),
+            }
         };
         plan.kernels.iter().map(cost).collect()
     }
@@ -61,7 +66,7 @@ impl Cost {
 
 fn elements(kernel: &Kernel) -> u64 {
     match kernel {
-        Kernel::Fused(fused) => fused.space.iter().product::<usize>() as u64,
+        Kernel::Fused(fused) => product(&fused.space) as u64,
         Kernel::Structured(call) => call.outputs.first().map_or(0, |(_, meta)| meta.numel() as u64),
     }
 }
@@ -70,19 +75,21 @@ fn elements(kernel: &Kernel) -> u64 {
 fn flops(kernel: &Kernel) -> u64 {
     match kernel {
         Kernel::Fused(fused) => fused_flops(fused),
-        Kernel::Structured(call) => structured_flops(call) + call.epilogue.as_deref().map_or(0, fused_flops),
+        Kernel::Structured(call) => {
+            structured_flops(call).saturating_add(call.epilogue.as_deref().map_or(0, fused_flops))
+        }
     }
 }
 
 fn fused_flops(fused: &Fused) -> u64 {
-    let (outer, all) = (fused.outer_count() as u64, fused.space.iter().product::<usize>() as u64);
+    let (outer, all) = (fused.outer_count() as u64, product(&fused.space) as u64);
     let of = |inst: &super::kernel::Inst| match &inst.kind {
         InstKind::Map { .. } if inst.inner => all,
         InstKind::Map { .. } => outer,
         InstKind::Reduce { .. } => all,
         _ => 0,
     };
-    fused.insts.iter().map(of).sum()
+    fused.insts.iter().map(of).fold(0, u64::saturating_add)
 }
 
 fn structured_flops(call: &StructuredCall) -> u64 {
@@ -91,7 +98,7 @@ fn structured_flops(call: &StructuredCall) -> u64 {
     let products = match &call.op {
         Op::Structured(StructuredOp::MatMul(_)) => {
             let terms = input(0).shape.dims().last().copied().unwrap_or(1);
-            2 * results * terms
+            product([2, results, terms])
         }
         Op::Structured(StructuredOp::Conv(conv)) => {
             // Every direction multiplies each element of y with each weight of its feature.
@@ -100,7 +107,7 @@ fn structured_flops(call: &StructuredCall) -> u64 {
                 Direction::Input => (input(0), input(1)),
                 Direction::Weight => (input(1), &call.outputs[0].1),
             };
-            2 * y.numel() * weight.shape.dims()[1..].iter().product::<usize>()
+            product([2, y.numel(), product(&weight.shape[1..])])
         }
         _ => results,
     };

@@ -9,6 +9,7 @@ use super::access::Access;
 use super::rows::Phase;
 use crate::dtype::DType;
 use crate::op::{Elementwise, Meta, Op, Reduce};
+use crate::shape::product;
 
 /// Where an operand lies: a value given to the plan, or a buffer of the plan's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,12 +132,12 @@ pub(crate) struct Fused {
 impl Fused {
     /// The number of results per output.
     pub fn outer_count(&self) -> usize {
-        self.space[..self.kept].iter().product()
+        product(&self.space[..self.kept])
     }
 
     /// The number of values reduced to one.
     pub fn inner_count(&self) -> usize {
-        self.space[self.kept..].iter().product()
+        product(&self.space[self.kept..])
     }
 
     /// The ops it runs, in order, for people.

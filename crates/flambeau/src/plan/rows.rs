@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::kernel::{Fused, Inst, InstKind, Output};
 use super::schedule::{Paths, Step};
 use crate::op::{Op, View};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use smallvec::SmallVec;
 
 /// The longest row that is worth a kernel of several phases whatever the number of rows: a workgroup keeps it in
@@ -62,17 +62,17 @@ impl Space {
     }
 
     pub fn numel(&self) -> usize {
-        self.sizes.iter().product()
+        product(&self.sizes)
     }
 
     fn row_length(&self) -> usize {
-        self.reduced().iter().map(|&axis| self.sizes[axis]).product()
+        product(self.reduced().iter().map(|&axis| self.sizes[axis]))
     }
 
     /// How many rows there are.
     pub fn row_count(&self) -> usize {
         let (order, kept) = self.order();
-        order[..kept].iter().map(|&axis| self.sizes[axis]).product()
+        product(order[..kept].iter().map(|&axis| self.sizes[axis]))
     }
 
     /// May the kernel have several phases, or results per element of its rows? Not if its rows are so few and long
@@ -110,7 +110,7 @@ impl Space {
         result: &Shape,
     ) -> Option<Space> {
         let (shape, dims) = reduction_of(graph, reduction);
-        let length: usize = dims.iter().map(|&dim| shape[dim]).product();
+        let length = product(dims.iter().map(|&dim| shape[dim]));
         let count = shape.numel();
         if count == 0 {
             return None;
@@ -241,10 +241,8 @@ fn reduction_of(graph: &Graph, reduction: u32) -> (&Shape, &[usize]) {
 
 /// The coarsest shape of which both are made by joining neighbours.
 fn refine(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
-    let bounds = |sizes: &[usize]| {
-        (0..sizes.len()).map(|d| sizes[d + 1..].iter().product::<usize>()).collect::<Vec<_>>()
-    };
-    let total: usize = a.iter().product();
+    let bounds = |sizes: &[usize]| (0..sizes.len()).map(|d| product(&sizes[d + 1..])).collect::<Vec<_>>();
+    let total = product(a);
     let mut bounds: Vec<usize> = bounds(a).into_iter().chain(bounds(b)).collect();
     bounds.push(total);
     bounds.sort_unstable();

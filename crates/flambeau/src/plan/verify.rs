@@ -9,6 +9,7 @@ use super::rows::{Phase, is_dense};
 use super::schedule::MAX_BINDINGS;
 use crate::dtype::DType;
 use crate::op::Meta;
+use crate::shape::product;
 
 /// Says what is wrong with the plan of a graph.
 pub(super) fn verify(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> Result<(), String> {
@@ -208,8 +209,8 @@ impl Checker<'_> {
             return Err(format!("{:?} is stored through several levels", output.place));
         };
         let numel = self.sizes.numel(output.place);
-        let count: usize = level.axes[..kept].iter().map(|axis| axis.size).product();
-        let all: usize = level.axes.iter().map(|axis| axis.size).product();
+        let count = product(level.axes[..kept].iter().map(|axis| axis.size));
+        let all = product(level.axes.iter().map(|axis| axis.size));
         let plain = level.offset.is_zero() && level.axes.iter().all(|axis| axis.embedding.is_none());
         let right = match output.per_element {
             false => {
@@ -263,7 +264,7 @@ fn stays_inside(access: &Access, numel: usize, further: i64) -> Result<(), Strin
         }
         let next = access.levels.get(depth + 1);
         let limit = match next {
-            Some(next) => next.axes.iter().map(|axis| axis.size as i64).product(),
+            Some(next) => product(next.axes.iter().map(|axis| axis.size)) as i64,
             None => numel as i64,
         };
         let (low, high) = span(level);

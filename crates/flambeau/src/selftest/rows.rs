@@ -96,7 +96,7 @@ fn special() -> Vec<Case> {
         }),
         given("a row's positions", vec![Input::floats([3, 70])], |x| {
             let best = x[0].try_argmax_keepdim(1)?;
-            let here = x[0].iota_of(x[0].shape(), 1).try_eq(&best)?;
+            let here = x[0].iota_of(x[0].shape(), 1)?.try_eq(&best)?;
             here.try_where_cond(&x[0], &x[0].try_sub(&x[0].try_mean_keepdim(1)?)?)
         }),
         given("picked from a row", vec![Input::floats([5, 70])], |x| {

@@ -85,13 +85,13 @@ fn sources() -> Vec<Case> {
     let input = || vec![Input::new([1], DType::I32, (0.0, 1.0))];
     let shape = || Shape::new(&[3, 4]);
     vec![
-        Case::new("source", "iota", input(), move |x| Ok(x[0].iota_of(&shape(), 1))),
+        Case::new("source", "iota", input(), move |x| x[0].iota_of(&shape(), 1)),
         Case::new("source", "iota read through views", input(), move |x| {
-            x[0].iota_of(&shape(), 0).try_transpose(0, 1)?.embed(0, 6, 1, 1)?.try_reshape([9, 2])
+            x[0].iota_of(&shape(), 0)?.try_transpose(0, 1)?.embed(0, 6, 1, 1)?.try_reshape([9, 2])
         }),
-        Case::new("source", "constant", input(), move |x| Ok(x[0].full_of(&shape(), Scalar::Int(7)))),
+        Case::new("source", "constant", input(), move |x| x[0].full_of(&shape(), Scalar::Int(7))),
         Case::new("source", "constant in a pad", input(), move |x| {
-            x[0].full_of(&shape(), 7).embed(1, 7, 2, 1)?.slice_strided(1, 1, 2, 3)
+            x[0].full_of(&shape(), 7)?.embed(1, 7, 2, 1)?.slice_strided(1, 1, 2, 3)
         }),
         Case::new("source", "random bits", input(), |x| {
             Ok(Tensor::bits([5, 7], &Generator::new(3), x[0].device()))

@@ -147,7 +147,7 @@ fn transposed() -> Vec<Case> {
         .into_iter()
         .map(|(x, w, options)| {
             // Large ones of one sign, as above.
-            let range = if w.iter().product::<usize>() > 1000 { (0.25, 1.0) } else { (-1.0, 1.0) };
+            let range = if crate::shape::product(w) > 1000 { (0.25, 1.0) } else { (-1.0, 1.0) };
             let (x, w) = (Input::new(x, DType::F32, range), Input::new(w, DType::F32, range));
             let name = format!("conv_transpose2d {} by {}", x.shape, w.shape);
             case(name, vec![x, w], move |x| x[0].try_conv_transpose2d(&x[1], None, &options))

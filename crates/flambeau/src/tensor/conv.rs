@@ -3,7 +3,7 @@
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::conv::{Conv, Direction};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 
 /// A number for each of N spatial dimensions: one for all, or an array.
 ///
@@ -123,8 +123,8 @@ impl<const N: usize> ConvOptions<N> {
                 Err(Error::argument(op, message))
             }
             Padding::Same => {
-                let total = |d: usize| self.dilation[d] * (kernel[d] - 1);
-                Ok(std::array::from_fn(|d| (total(d) / 2, total(d) - total(d) / 2)))
+                let total = |d: usize| product([self.dilation[d], kernel[d] - 1]);
+                Ok(std::array::from_fn(|d| (total(d) / 2, total(d).div_ceil(2))))
             }
         }
     }
@@ -196,6 +196,24 @@ impl<const N: usize> ConvTransposeOptions<N> {
     pub fn with_groups(self, groups: usize) -> Self {
         ConvTransposeOptions { groups, ..self }
     }
+}
+
+/// The largest place that a window may reach, padding included: sums of a few of them still fit.
+const MAX_EXTENT: usize = isize::MAX as usize / 8;
+
+/// The sum of the parts of an extent; None where it is too large to reckon with.
+pub(super) fn extent(parts: &[usize]) -> Option<usize> {
+    parts.iter().try_fold(0usize, |sum, &part| sum.checked_add(part)).filter(|&sum| sum <= MAX_EXTENT)
+}
+
+/// The extent of a window: `kernel` places, at least one, `dilation` apart.
+pub(super) fn window(kernel: usize, dilation: usize) -> Option<usize> {
+    extent(&[product([kernel - 1, dilation]), 1])
+}
+
+/// Steps between places, where there is more than one place: another number would not count, and may be too large.
+pub(super) fn steps<const N: usize>(steps: [usize; N], places: &[usize]) -> [usize; N] {
+    std::array::from_fn(|d| if places[d] > 1 { steps[d] } else { 1 })
 }
 
 /// Numbers of N dimensions as those of three, with `neutral` in front.
@@ -275,12 +293,11 @@ impl Tensor {
         let ConvOptions { stride, dilation, groups, .. } = *options;
         let operands = Operands::new(op, (self, weight), [stride, dilation], groups)?;
         let (x, w) = (operands.x.shape(), operands.w.shape());
-        if x[1] != w[1] * groups || !w[0].is_multiple_of(groups) {
+        let channels = product([w[1], groups]);
+        if x[1] != channels || !w[0].is_multiple_of(groups) {
             let message = format!(
                 "input {x} has {} channels, weight {w} in {groups} groups takes {}; its {} features must divide by {groups}",
-                x[1],
-                w[1] * groups,
-                w[0],
+                x[1], channels, w[0],
             );
             return Err(Error::shape(op, message));
         }
@@ -288,16 +305,21 @@ impl Tensor {
         let sides = options.sides(op, kernel)?;
         let mut shape = Shape::new(x).with(1, w[0]);
         for d in 0..N {
-            let (padded, window) = (x[d + 2] + sides[d].0 + sides[d].1, dilation[d] * (kernel[d] - 1) + 1);
-            if window > padded {
+            let padded = extent(&[x[d + 2], sides[d].0, sides[d].1]);
+            let left = padded.zip(window(kernel[d], dilation[d])).and_then(|(all, own)| all.checked_sub(own));
+            let Some(left) = left else {
                 let message = format!(
-                    "a window of {window} elements does not fit dimension {} of input {x}, {padded} with padding",
-                    d + 2
+                    "a window of {} elements, {} apart, does not fit dimension {} of input {x} with padding {:?}",
+                    kernel[d],
+                    dilation[d],
+                    d + 2,
+                    sides[d]
                 );
                 return Err(Error::shape(op, message));
-            }
-            shape = shape.with(d + 2, (padded - window) / stride[d] + 1);
+            };
+            shape = shape.with(d + 2, left / stride[d] + 1);
         }
+        let (stride, dilation) = (steps(stride, &shape[2..]), steps(dilation, kernel));
         let conv = Conv {
             direction: Direction::Forward,
             stride: to_three(stride, 1),
@@ -327,7 +349,7 @@ impl Tensor {
             );
             return Err(Error::shape(op, message));
         }
-        let mut shape = Shape::new(x).with(1, w[1] * groups);
+        let mut shape = Shape::new(x).with(1, product([w[1], groups]));
         for d in 0..N {
             if output_padding[d] >= stride[d].max(dilation[d]) {
                 let message = format!(
@@ -335,17 +357,21 @@ impl Tensor {
                 );
                 return Err(Error::argument(op, message));
             }
-            let full =
-                x[d + 2].saturating_sub(1) * stride[d] + dilation[d] * (w[d + 2] - 1) + output_padding[d] + 1;
-            if x[d + 2] == 0 || full <= 2 * padding[d] {
+            let own = window(w[d + 2], dilation[d]).filter(|_| x[d + 2] > 0);
+            let between = product([x[d + 2].saturating_sub(1), stride[d]]);
+            let full = own.and_then(|own| extent(&[between, own, output_padding[d]]));
+            let left = full.and_then(|full| full.checked_sub(product([2, padding[d]])));
+            let Some(left) = left.filter(|&left| left > 0) else {
                 let message = format!(
-                    "dimension {} of input {x} with weight {w} gives {full} elements, which padding {padding:?} takes away",
+                    "dimension {} of input {x} with weight {w}, stride {stride:?}, dilation {dilation:?} and padding \
+                     {padding:?} has no size",
                     d + 2
                 );
                 return Err(Error::shape(op, message));
-            }
-            shape = shape.with(d + 2, full - 2 * padding[d]);
+            };
+            shape = shape.with(d + 2, left);
         }
+        let (stride, dilation) = (steps(stride, &x[2..]), steps(dilation, &w[2..]));
         let conv = Conv {
             direction: Direction::Input,
             stride: to_three(stride, 1),

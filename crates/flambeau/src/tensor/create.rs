@@ -6,6 +6,7 @@ use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, expect};
 use crate::op::{Meta, Op};
 use crate::shape::Shape;
+use std::sync::Arc;
 
 /// Dtype and device of a new tensor: `(dtype, &device)`, or `&device` for the dtype PyTorch would give: that of the
 /// numbers where numbers are given (`full`, `arange`), I32 for `randint`, else F32.
@@ -122,7 +123,7 @@ impl Tensor {
         let mut bytes = Vec::new();
         data.write(&mut bytes);
         let meta = Meta::new(data.shape(), data.dtype());
-        if bytes.len() != meta.numel() * meta.dtype.size() {
+        if bytes.len() as u64 != meta.bytes() {
             return Err(Error::shape("new", "the rows of a nested list differ in length"));
         }
         Tensor::from_bytes(&bytes, meta, device)
@@ -159,10 +160,10 @@ impl Tensor {
     pub(crate) fn from_bytes(bytes: &[u8], meta: Meta, device: &Device) -> Result<Tensor> {
         device.backend().accepts(meta.dtype)?;
         let storage = device.upload(meta.dtype, bytes)?;
-        Ok(Tensor::from_storage(storage, meta, device))
+        Tensor::from_storage(Arc::new(storage), meta, device)
     }
 
-    /// One number at every element.
+    /// One number at every element of a shape that a tensor has already.
     #[track_caller]
     pub(crate) fn constant(value: Scalar, shape: impl Into<Shape>, dtype: DType, device: &Device) -> Tensor {
         expect(Tensor::source(Op::Constant, Meta::new(shape, dtype), device, &[value]))
@@ -272,13 +273,13 @@ impl Tensor {
 
     /// One number everywhere, with this tensor's dtype and device.
     #[track_caller]
-    pub(crate) fn full_of(&self, shape: &Shape, value: impl Into<Scalar>) -> Tensor {
-        Tensor::constant(value.into(), shape, self.dtype(), self.device())
+    pub(crate) fn full_of(&self, shape: &Shape, value: impl Into<Scalar>) -> Result<Tensor> {
+        Tensor::source(Op::Constant, Meta::new(shape, self.dtype()), self.device(), &[value.into()])
     }
 
     /// The coordinate along `dim` in a tensor of this shape, as I32, on this tensor's device.
     #[track_caller]
-    pub(crate) fn iota_of(&self, shape: &Shape, dim: usize) -> Tensor {
-        expect(Tensor::source(Op::Iota { dim }, Meta::new(shape, DType::I32), self.device(), &[]))
+    pub(crate) fn iota_of(&self, shape: &Shape, dim: usize) -> Result<Tensor> {
+        Tensor::source(Op::Iota { dim }, Meta::new(shape, DType::I32), self.device(), &[])
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! This file knows values and a shape, not tensors: reading the values back is the caller's part.
 
+use crate::shape::product;
 use std::iter::repeat_n;
 
 /// Digits after the decimal point.
@@ -32,7 +33,7 @@ pub(crate) enum Values<'a> {
 /// `suffix` is empty or a list such as `, dtype=f16, device='gpu'`. It goes before the closing parenthesis; an
 /// item that would make its line too long starts a new one.
 pub(crate) fn format_tensor(values: Values, shape: &[usize], suffix: &str) -> String {
-    let count: usize = shape.iter().product();
+    let count = product(shape);
     let mut text = String::from(PREFIX);
     let mut notes = Vec::new();
     if count == 0 {

@@ -2,7 +2,7 @@
 
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
@@ -99,7 +99,7 @@ pub(super) fn contract(op: &'static str, a: Labelled, b: Labelled, kept: &[Label
     let sizes = |labels: &[Label]| -> Vec<usize> {
         labels.iter().filter_map(|&label| a.size(label).or_else(|| b.size(label))).collect()
     };
-    let numel = |labels: &[Label]| sizes(labels).iter().product::<usize>();
+    let numel = |labels: &[Label]| product(sizes(labels));
     let joined = |parts: &[&[Label]]| parts.concat();
     if summed.is_empty() || (left.is_empty() && right.is_empty()) {
         // No matrix product in it: one elementwise product, summed.

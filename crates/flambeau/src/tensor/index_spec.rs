@@ -1,6 +1,6 @@
 //! `x.i((.., 2, 1..3))`: PyTorch's `x[:, 2, 1:3]`, for reading and, with `i_assign`, for writing.
 
-use super::Tensor;
+use super::{Size, Tensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
 use crate::op::elementwise::Operand;
@@ -27,13 +27,13 @@ impl Span {
     pub(super) fn new(range: &impl RangeBounds<isize>, step: usize) -> Span {
         let start = match range.start_bound() {
             Bound::Included(&start) => Some(start),
-            Bound::Excluded(&before) => Some(before + 1),
+            Bound::Excluded(&before) => Some(before.saturating_add(1)),
             Bound::Unbounded => None,
         };
         let end = match range.end_bound() {
             // The last element is at -1, and what comes after it has no negative number.
             Bound::Included(-1) | Bound::Unbounded => None,
-            Bound::Included(&last) => Some(last + 1),
+            Bound::Included(&last) => Some(last.saturating_add(1)),
             Bound::Excluded(&end) => Some(end),
         };
         Span { start, end, step }
@@ -83,7 +83,7 @@ macro_rules! integer_index {
     ($($t:ty),*) => { $(
         impl From<$t> for Index {
             fn from(index: $t) -> Self {
-                Index::At(index as isize)
+                Index::At(index.to_isize())
             }
         }
         integer_index!(@range $t, Range<$t>, RangeInclusive<$t>, RangeFrom<$t>, RangeTo<$t>, RangeToInclusive<$t>);
@@ -91,7 +91,7 @@ macro_rules! integer_index {
     (@range $t:ty, $($range:ty),*) => { $(
         impl From<$range> for Index {
             fn from(range: $range) -> Self {
-                let bound = |bound: Bound<&$t>| bound.map(|&bound| bound as isize);
+                let bound = |bound: Bound<&$t>| bound.map(|&bound| bound.to_isize());
                 Index::step((bound(range.start_bound()), bound(range.end_bound())), 1)
             }
         }
@@ -201,7 +201,7 @@ impl Step {
             Step::Pick { dim, index } => {
                 let flat = part.try_reshape(before.with(*dim, index.numel()))?;
                 let index = index.try_reshape(index.numel())?.along(*dim, flat.shape())?;
-                part.full_of(before, 0).try_scatter(*dim as isize, &index, &flat)
+                part.full_of(before, 0)?.try_scatter(*dim as isize, &index, &flat)
             }
         }
     }

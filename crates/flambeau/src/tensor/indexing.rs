@@ -51,7 +51,7 @@ impl Tensor {
         let op = crate::op::Structured::name(&scatter(0));
         let dim = self.check_index(op, dim, index)?;
         let values = match values {
-            Operand::Scalar(value) => self.full_of(index.shape(), value),
+            Operand::Scalar(value) => self.full_of(index.shape(), value)?,
             Operand::Tensor(values) => values.try_to_dtype(self.dtype())?,
         };
         let smaller = |(have, want): (&usize, &usize)| have < want;
@@ -190,7 +190,7 @@ impl Tensor {
                     let message = format!("{value} cannot be written into a tensor of dtype {}", self.dtype());
                     return Err(Error::dtype("masked_fill", message));
                 }
-                Operand::Scalar(value) => self.full_of(&Shape::default(), value),
+                Operand::Scalar(value) => self.full_of(&Shape::default(), value)?,
                 Operand::Tensor(value) if value.rank() > 0 => {
                     let message = format!("a value of shape {} is not a single number", value.shape());
                     return Err(Error::shape("masked_fill", message));

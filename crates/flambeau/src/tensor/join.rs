@@ -129,9 +129,11 @@ fn join_group(parts: &[Tensor], dim: usize) -> Result<Tensor> {
             Some(*end - length)
         })
         .collect();
-    let shape: Shape = first.shape().with(dim, lengths.iter().sum());
+    let total = lengths.iter().fold(0, |sum: usize, &length| sum.saturating_add(length));
+    let shape: Shape = first.shape().with(dim, total);
+    shape.check("cat")?;
     let forward = || {
-        let place = first.iota_of(&shape, dim);
+        let place = first.iota_of(&shape, dim)?;
         let mut joined: Option<Tensor> = None;
         for (part, &start) in parts.iter().zip(&starts) {
             let placed = part.embed(dim, shape[dim], start as i64, 1)?;

@@ -6,7 +6,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::matmul::MatMul;
 use crate::op::{Meta, Op, StructuredOp};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 
 /// The dimensions [`tensordot`](Tensor::tensordot) sums over: the last n of the left with the first n of the right,
 /// or those listed for each.
@@ -272,8 +272,8 @@ impl Tensor {
                 let pair = |d| if left { [size(tensor, d), 1] } else { [1, size(tensor, d)] };
                 tensor.try_reshape((0..rank).flat_map(pair).collect::<Shape>())
             };
-            let product = spread(self, true)?.try_mul(&spread(other, false)?)?;
-            product.try_reshape((0..rank).map(|d| size(self, d) * size(other, d)).collect::<Shape>())
+            let shape: Shape = (0..rank).map(|d| product([size(self, d), size(other, d)])).collect();
+            spread(self, true)?.try_mul(&spread(other, false)?)?.try_reshape(shape)
         }
     }
 

@@ -150,23 +150,20 @@ impl Tensor {
 
     /// A tensor for values that are already in a device's memory.
     #[track_caller]
-    pub(crate) fn from_storage(storage: node::Storage, meta: Meta, device: &Device) -> Tensor {
-        let state = State::Ready(smallvec![Arc::new(storage)]);
-        let node = Node::new(device.clone(), smallvec![meta], Location::caller(), state);
-        Tensor::from_parts(Value { node, output: 0 }, None)
+    pub(crate) fn from_storage(storage: Arc<node::Storage>, meta: Meta, device: &Device) -> Result<Tensor> {
+        let state = State::Ready(smallvec![storage]);
+        let node = Node::new(device.clone(), smallvec![meta], Location::caller(), state)?;
+        Ok(Tensor::from_parts(Value { node, output: 0 }, None))
     }
 
     /// The same values, evaluated, as the only output of a node.
     #[track_caller]
-    pub(crate) fn alone(&self) -> Tensor {
+    pub(crate) fn alone(&self) -> Result<Tensor> {
         match self.value.storage() {
             Some(storage) if self.value.node.outputs.len() > 1 => {
-                let (device, meta) = (self.device().clone(), self.meta().clone());
-                let state = State::Ready(smallvec![storage]);
-                let node = Node::new(device, smallvec![meta], Location::caller(), state);
-                Tensor::from_parts(Value { node, output: 0 }, None)
+                Tensor::from_storage(storage, self.meta().clone(), self.device())
             }
-            _ => self.clone(),
+            _ => Ok(self.clone()),
         }
     }
 
@@ -268,24 +265,19 @@ impl Tensor {
     ) -> Result<Arc<Node>> {
         for meta in &outputs {
             device.backend().accepts(meta.dtype)?;
-            if !meta.shape.is_countable() {
-                let message =
-                    format!("a result of shape {} has more than {} elements", meta.shape, isize::MAX);
-                return Err(Error::shape(op.name(), message));
-            }
         }
         let inputs = inputs.iter().map(|input| input.value.clone()).collect();
         let state = State::Pending { op, inputs, data: SmallVec::from_slice(data) };
-        let node = Node::new(device.clone(), outputs, Location::caller(), state);
+        let node = Node::new(device.clone(), outputs, Location::caller(), state)?;
         device.note(&node);
         Ok(node)
     }
 
     /// Stands for an input or output that a derivative rule did not declare as saved.
-    pub(crate) fn unsaved(meta: &Meta, device: &Device) -> Tensor {
+    pub(crate) fn unsaved(meta: &Meta, device: &Device) -> Result<Tensor> {
         let state = State::Pending { op: Op::Unsaved, inputs: SmallVec::new(), data: SmallVec::new() };
-        let node = Node::new(device.clone(), smallvec![meta.clone()], Location::caller(), state);
-        Tensor::from_parts(Value { node, output: 0 }, None)
+        let node = Node::new(device.clone(), smallvec![meta.clone()], Location::caller(), state)?;
+        Ok(Tensor::from_parts(Value { node, output: 0 }, None))
     }
 
     /// Is it a choice between two values, still to be made, by this condition, or made so by its composite?

@@ -6,6 +6,7 @@
 use crate::backend::{Buffer, Witness};
 use crate::device::Device;
 use crate::dtype::Scalar;
+use crate::error::Result;
 use crate::op::{Meta, Op};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -55,6 +56,16 @@ pub(crate) enum State {
     Ready(SmallVec<[Arc<Storage>; 1]>),
 }
 
+impl State {
+    /// What makes the values, for errors.
+    fn name(&self) -> &'static str {
+        match self {
+            State::Pending { op, .. } => op.name(),
+            State::Ready(_) => "tensor",
+        }
+    }
+}
+
 /// A value, or several of one op, computed or still to be computed.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -74,16 +85,21 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// The node; a shape that no tensor may have is an error here, and nowhere else.
     pub fn new(
         device: Device,
         outputs: SmallVec<[Meta; 1]>,
         location: &'static Location<'static>,
         state: State,
-    ) -> Arc<Node> {
+    ) -> Result<Arc<Node>> {
+        for meta in &outputs {
+            meta.shape.check(state.name())?;
+        }
         let region = crate::autograd::current_region();
         let location = crate::autograd::current_line().unwrap_or(location);
         let (handles, saved, mark) = (AtomicUsize::new(0), AtomicU32::new(0), AtomicU64::new(0));
-        Arc::new(Node { device, outputs, region, location, state: Mutex::new(state), handles, saved, mark })
+        let state = Mutex::new(state);
+        Ok(Arc::new(Node { device, outputs, region, location, state, handles, saved, mark }))
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {

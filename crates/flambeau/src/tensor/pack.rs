@@ -1,13 +1,11 @@
 //! Many tensors as parts of one flat tensor: how optimizers hold a model.
 
 use super::Tensor;
-use super::node::{Node, State, Storage, Value};
+use super::node::Storage;
 use crate::error::Result;
 use crate::op::pack::Pack;
 use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::Shape;
-use smallvec::smallvec;
-use std::panic::Location;
 use std::sync::Arc;
 
 impl Tensor {
@@ -34,7 +32,7 @@ impl Tensor {
             }
         }
         let storage = Storage { buffer: whole, ..(*storage).clone() };
-        Some(Tensor::evaluated(first, storage, [len].into()))
+        first.evaluated(storage, [len].into())
     }
 
     /// The part of this flat, evaluated tensor that starts at `start`, in that shape, as a value of its own: on the
@@ -44,15 +42,12 @@ impl Tensor {
         let whole = self.value().storage()?;
         let buffer = whole.buffer.part(self.dtype(), start, shape.numel());
         let storage = Storage { buffer, ..(*whole).clone() };
-        Some(self.evaluated(storage, shape.clone()))
+        self.evaluated(storage, shape.clone())
     }
 
     /// A value that is there already, of this tensor's dtype and on its device.
     #[track_caller]
-    fn evaluated(&self, storage: Storage, shape: Shape) -> Tensor {
-        let meta = Meta::new(shape, self.dtype());
-        let state = State::Ready(smallvec![Arc::new(storage)]);
-        let node = Node::new(self.device().clone(), smallvec![meta], Location::caller(), state);
-        Tensor::from_parts(Value { node, output: 0 }, None)
+    fn evaluated(&self, storage: Storage, shape: Shape) -> Option<Tensor> {
+        Tensor::from_storage(Arc::new(storage), Meta::new(shape, self.dtype()), self.device()).ok()
     }
 }

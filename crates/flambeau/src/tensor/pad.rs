@@ -43,7 +43,7 @@ impl Tensor {
             let pairs = || pads.chunks_exact(2).zip((0..self.rank()).rev());
             let crop = |pad: isize| pad.min(0).unsigned_abs();
             for (pair, dim) in pairs() {
-                if crop(pair[0]) + crop(pair[1]) > self.shape()[dim] {
+                if crop(pair[0]).saturating_add(crop(pair[1])) > self.shape()[dim] {
                     let message = format!("{pair:?} leaves less than nothing of dimension {dim} of {}", self.shape());
                     return Err(Error::shape("pad", message));
                 }
@@ -68,7 +68,8 @@ impl Tensor {
             let embedded = |mut tensor: Tensor| {
                 for (pair, dim) in pairs().filter(|(pair, _)| added(pair) != (0, 0)) {
                     let (before, after) = added(pair);
-                    tensor = tensor.embed(dim, before + tensor.shape()[dim] + after, before as i64, 1)?;
+                    let size = tensor.shape()[dim].saturating_add(before).saturating_add(after);
+                    tensor = tensor.embed(dim, size, before as i64, 1)?;
                 }
                 Ok(tensor)
             };
@@ -101,7 +102,7 @@ impl Tensor {
         let repeated = |index: usize, count: usize| {
             self.try_narrow(axis, index, 1)?.broadcast_as("pad", &self.shape().with(dim, count))
         };
-        if before + after == 0 {
+        if (before, after) == (0, 0) {
             return Ok(self.clone());
         }
         let (head, tail) = match mode {

@@ -1,10 +1,10 @@
 //! Pooling over one, two or three dimensions, and its options.
 
-use super::conv::{Spatial, to_three};
+use super::conv::{Spatial, extent, steps, to_three, window};
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::pool::{Divisor, Pool, PoolKind, Window};
-use crate::shape::Dims;
+use crate::shape::{Dims, product};
 
 /// How a maximum over windows goes over N dimensions: as PyTorch's `stride`, `padding`, `dilation`, `ceil_mode`.
 ///
@@ -154,14 +154,16 @@ impl<const N: usize> Sliding<N> {
         let input = spatial::<N>(op, x)?;
         let mut windows = [0; N];
         for d in 0..N {
-            let (padded, window) = (input[d] + 2 * padding[d], dilation[d] * (kernel[d] - 1) + 1);
-            if input[d] == 0 || window > padded {
-                let message =
-                    format!("windows {kernel:?} with padding {padding:?} do not fit input {}", x.shape());
+            let padded = extent(&[input[d], padding[d], padding[d]]).filter(|_| input[d] > 0);
+            let left = padded.zip(window(kernel[d], dilation[d])).and_then(|(all, own)| all.checked_sub(own));
+            let Some(left) = left else {
+                let message = format!(
+                    "windows {kernel:?} with dilation {dilation:?} and padding {padding:?} do not fit input {}",
+                    x.shape()
+                );
                 return Err(Error::shape(op, message));
-            }
-            let rounded = if *ceil_mode { stride[d] - 1 } else { 0 };
-            windows[d] = (padded - window + rounded) / stride[d] + 1;
+            };
+            windows[d] = if *ceil_mode { left.div_ceil(stride[d]) } else { left / stride[d] } + 1;
             // The last window starts inside the input or the padding before it.
             if *ceil_mode && (windows[d] - 1) * stride[d] >= input[d] + padding[d] {
                 windows[d] -= 1;
@@ -170,12 +172,14 @@ impl<const N: usize> Sliding<N> {
         Ok(windows)
     }
 
-    fn windows(&self) -> [Window; N] {
+    /// The windows, `count` along each dimension.
+    fn windows(&self, count: &[usize; N]) -> [Window; N] {
+        let (stride, dilation) = (steps(self.stride, count), steps(self.dilation, &self.kernel));
         std::array::from_fn(|d| Window::Sliding {
             kernel: self.kernel[d],
-            stride: self.stride[d],
+            stride: stride[d],
             padding: self.padding[d],
-            dilation: self.dilation[d],
+            dilation: dilation[d],
         })
     }
 }
@@ -237,7 +241,7 @@ impl Tensor {
         let stride = stride.unwrap_or(kernel.0);
         let sliding = Sliding { kernel: kernel.0, stride, padding, dilation, ceil_mode };
         let windows = sliding.count(op, self)?;
-        let pool = pool(PoolKind::Max, sliding.windows(), spatial(op, self)?, windows);
+        let pool = pool(PoolKind::Max, sliding.windows(&windows), spatial(op, self)?, windows);
         if dilation != [1; N] && pool.has_empty_window() {
             let message = format!("input {} has windows without elements: {options:?}", self.shape());
             return Err(Error::shape(op, message));
@@ -263,7 +267,7 @@ impl Tensor {
             None => Divisor::Present,
         };
         let kind = PoolKind::Mean(divisor);
-        let pool = pool(kind, sliding.windows(), spatial(op, self)?, windows);
+        let pool = pool(kind, sliding.windows(&windows), spatial(op, self)?, windows);
         pool.apply(kind, std::slice::from_ref(self))
     }
 
@@ -291,7 +295,7 @@ impl Tensor {
         let pool = adaptive_pool(op, self, PoolKind::Max, output.0)?;
         if output.0 == [1; N] && self.numel() > 0 {
             let channels = &self.shape()[..self.rank() - N];
-            let flat: Vec<usize> = channels.iter().copied().chain([pool.input.iter().product()]).collect();
+            let flat: Vec<usize> = channels.iter().copied().chain([product(pool.input)]).collect();
             let (values, places) = self.try_reshape(&flat)?.try_max_dim(-1)?;
             let ones: Vec<usize> = channels.iter().copied().chain([1; N]).collect();
             return Ok((values.try_reshape(&ones)?, places.try_reshape(&ones)?));

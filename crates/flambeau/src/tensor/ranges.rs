@@ -15,6 +15,11 @@ fn iota(shape: impl Into<Shape>, dim: usize, device: &Device) -> Result<Tensor> 
     Tensor::source(Op::Iota { dim }, Meta::new(shape, DType::I32), device, &[])
 }
 
+/// The diagonal with this number, or the nearest that coordinates (I32) can be compared with: no matrix reaches it.
+fn coordinate(diagonal: i64) -> i64 {
+    diagonal.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX))
+}
+
 impl Tensor {
     /// The column's distance to the right of the diagonal, in a matrix of these sizes.
     #[track_caller]
@@ -125,7 +130,7 @@ impl Tensor {
         /// assert_eq!(x.tril(0).to_string(), "tensor([[1., 0.],\n        [1., 1.]])");
         /// ```
         tril / try_tril(&self, diagonal: i64) -> Tensor {
-            self.triangle("tril", |beside| beside.try_gt(diagonal)?.try_eq(false))
+            self.triangle("tril", |beside| beside.try_gt(coordinate(diagonal))?.try_eq(false))
         }
 
         /// The upper triangle of each matrix: what is below the `diagonal`-th diagonal is 0.
@@ -136,7 +141,7 @@ impl Tensor {
         /// assert_eq!(x.triu(1).to_string(), "tensor([[0., 1.],\n        [0., 0.]])");
         /// ```
         triu / try_triu(&self, diagonal: i64) -> Tensor {
-            self.triangle("triu", |beside| beside.try_gt(diagonal - 1))
+            self.triangle("triu", |beside| beside.try_gt(coordinate(diagonal) - 1))
         }
 
         /// For every class number a row of `classes` integers that is 1 there and 0 elsewhere. A class outside is

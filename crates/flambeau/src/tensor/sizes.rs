@@ -1,7 +1,7 @@
 //! The sizes a user gives for a new shape, where -1 has a meaning: "the rest" for reshape, "as it is" for expand.
 
 use crate::error::{Error, Result};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use smallvec::SmallVec;
 
 /// Sizes for [`reshape`](crate::Tensor::reshape) and [`expand`](crate::Tensor::expand), where -1 may stand for a
@@ -18,7 +18,7 @@ pub struct Sizes(SmallVec<[isize; 6]>);
 
 /// An integer that can be a size.
 pub trait Size: Copy {
-    /// The number as isize.
+    /// The number as isize: the nearest one where it does not fit.
     fn to_isize(self) -> isize;
 }
 
@@ -31,7 +31,7 @@ impl Sizes {
             let message = format!("{:?} may hold one -1 and no other negative size", self.0.as_slice());
             return Err(Error::shape(op, message));
         }
-        let known: usize = self.0.iter().filter(|&&size| size != -1).map(|&size| size as usize).product();
+        let known = product(self.0.iter().filter(|&&size| size != -1).map(|&size| size as usize));
         let fits = if unknown == 0 { known == numel } else { known != 0 && numel.is_multiple_of(known) };
         if !fits {
             return Err(Error::shape(op, message()));
@@ -57,12 +57,12 @@ macro_rules! size {
     ($($t:ty),*) => { $(
         impl Size for $t {
             fn to_isize(self) -> isize {
-                self as isize
+                isize::try_from(self).unwrap_or(if self < 1 { isize::MIN } else { isize::MAX })
             }
         }
         impl From<$t> for Sizes {
             fn from(size: $t) -> Self {
-                Sizes(SmallVec::from_slice(&[size as isize]))
+                Sizes(SmallVec::from_slice(&[size.to_isize()]))
             }
         }
     )* };

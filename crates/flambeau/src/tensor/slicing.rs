@@ -38,16 +38,34 @@ impl From<Vec<usize>> for SplitSizes {
     }
 }
 
+/// The most tensors that one call makes: more are a mistake, and would fill the memory of the host.
+const MAX_PIECES: usize = 1 << 20;
+
+fn few(op: &'static str, count: usize, x: &Tensor) -> Result<()> {
+    if count <= MAX_PIECES {
+        return Ok(());
+    }
+    Err(Error::argument(op, format!("{count} pieces of shape {} are more than {MAX_PIECES}", x.shape())))
+}
+
+/// The sum of sizes, if it fits.
+pub(super) fn sum<'a>(sizes: impl IntoIterator<Item = &'a usize>) -> Option<usize> {
+    sizes.into_iter().try_fold(0usize, |sum, &size| sum.checked_add(size))
+}
+
 impl Tensor {
     /// `length` elements along `dim`: start, start + step, …; the caller has checked the bounds.
     #[track_caller]
     pub(crate) fn slice_strided(&self, dim: usize, start: i64, step: isize, length: usize) -> Result<Tensor> {
+        // A step to an element that is not there may be too large to multiply with a stride.
+        let step = if length > 1 { step } else { 1 };
         self.viewed(View::Slice { dim, step }, self.shape().with(dim, length), &[Scalar::Int(start)])
     }
 
     /// Zeros of size `size` along `dim`, with this tensor at start, start + step, …
     #[track_caller]
     pub(crate) fn embed(&self, dim: usize, size: usize, start: i64, step: usize) -> Result<Tensor> {
+        let step = if self.shape()[dim] > 1 { step } else { 1 };
         self.viewed(View::Embed { dim, step }, self.shape().with(dim, size), &[Scalar::Int(start)])
     }
 
@@ -176,8 +194,9 @@ impl Tensor {
                     "windows of {size} elements, {step} apart, do not fit dimension {dim} of {}", self.shape());
                 return Err(Error::shape("unfold", message));
             }
-            let windows = self.shape().with(dim, (length - size) / step + 1);
-            let shape = windows.inserted(self.rank(), size);
+            let count = (length - size) / step + 1;
+            let step = if count > 1 { step } else { 1 };
+            let shape = self.shape().with(dim, count).inserted(self.rank(), size);
             if size == 0 {
                 return self.try_narrow(dim as isize, 0, 0)?.try_reshape(shape);
             }
@@ -201,9 +220,10 @@ impl Tensor {
                 }
                 SplitSizes::Each(size) => {
                     let count = length.div_ceil(size.max(1)).max(1);
+                    few("split", count, self)?;
                     self.pieces(dim, (0..count).map(|piece| size.min(length - piece * size)))
                 }
-                SplitSizes::Listed(sizes) if sizes.iter().sum::<usize>() == length => self.pieces(dim, sizes.into_iter()),
+                SplitSizes::Listed(sizes) if sum(&sizes) == Some(length) => self.pieces(dim, sizes.into_iter()),
                 SplitSizes::Listed(sizes) => {
                     let message = format!("sizes {sizes:?} do not add up to dimension {dim} of {}", self.shape());
                     Err(Error::shape("split", message))
@@ -223,7 +243,10 @@ impl Tensor {
                 return Err(Error::argument("chunk", "the number of pieces must be above 0"));
             }
             match self.shape()[self.shape().dim("chunk", dim)?] {
-                0 => self.try_split(vec![0; count], dim),
+                0 => {
+                    few("chunk", count, self)?;
+                    self.try_split(vec![0; count], dim)
+                }
                 length => self.try_split(length.div_ceil(count), dim),
             }
         }
@@ -237,6 +260,7 @@ impl Tensor {
         /// ```
         unbind / try_unbind(&self, dim: isize) -> Vec<Tensor> {
             let length = self.shape()[self.shape().dim("unbind", dim)?];
+            few("unbind", length, self)?;
             (0..length as isize).map(|index| self.try_select(dim, index)).collect()
         }
 
@@ -260,7 +284,8 @@ impl Tensor {
             let length = height.saturating_sub(down).min(width.saturating_sub(right));
             let last = self.rank() - 2;
             let flat = matrices.try_flatten(-2, -1)?;
-            flat.slice_strided(last, (down * width + right) as i64, width as isize + 1, length)
+            let start = if length == 0 { 0 } else { down * width + right };
+            flat.slice_strided(last, start as i64, width as isize + 1, length)
         }
 
         /// Square matrices with the last dimension on their `offset`-th diagonal and zeros elsewhere.
@@ -273,7 +298,8 @@ impl Tensor {
         diag_embed / try_diag_embed(&self, offset: isize) -> Tensor {
             let last = self.shape().dim("diag_embed", -1)?;
             let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
-            let size = self.shape()[last] + offset.unsigned_abs();
+            let size = self.shape()[last].saturating_add(offset.unsigned_abs());
+            self.shape().with(last, size).inserted(last + 1, size).check("diag_embed")?;
             let flat = self.embed(last, size * size, (down * size + right) as i64, size + 1)?;
             flat.try_reshape(self.shape().with(last, size).inserted(last + 1, size))
         }

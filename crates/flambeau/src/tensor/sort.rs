@@ -160,7 +160,7 @@ impl Tensor {
             return Ok(Unique { values: flat, inverse: none.try_reshape(self.shape())?, counts: none });
         }
         let (sorted, order) = flat.try_sort(0, false)?;
-        let place = sorted.iota_of(sorted.shape(), 0);
+        let place = sorted.iota_of(sorted.shape(), 0)?;
         let int = |condition: &Tensor| condition.try_to_dtype(DType::I32);
         let (has_previous, has_next) = (place.try_gt(0)?, place.full_like(n - 1).try_gt(&place)?);
         let previous = sorted.try_gather(0, &place.try_sub(&int(&has_previous)?)?)?;

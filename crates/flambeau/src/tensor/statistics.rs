@@ -3,7 +3,7 @@
 
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
-use crate::shape::Dims;
+use crate::shape::{Dims, product};
 
 impl Tensor {
     /// A function of this tensor with slope 0 at 0, where its own slope would be infinite; its value there is 0.
@@ -24,7 +24,7 @@ impl Tensor {
         let deviation = self.try_sub(&mean)?;
         let sum = deviation.try_mul(&deviation)?.try_sum_keepdim(dims)?;
         let resolved = dims.resolve(op, self.shape())?;
-        let count: usize = resolved.iter().map(|&dim| self.shape()[dim]).product();
+        let count = product(resolved.iter().map(|&dim| self.shape()[dim]));
         let freedom = (count as f64 - correction).max(0.0);
         // Without any freedom left the result is NaN, also for deviations of zero.
         Ok((sum.try_mul(1.0 / freedom)?, mean))

@@ -5,7 +5,7 @@ use super::{Sizes, Tensor, twins};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::op::{Meta, Op, View};
-use crate::shape::{Dims, Shape};
+use crate::shape::{Dims, Shape, product};
 use smallvec::SmallVec;
 
 impl Tensor {
@@ -56,7 +56,7 @@ impl Tensor {
                 return Err(Error::argument("flatten", message));
             }
             let sizes = self.shape().dims();
-            let joined = sizes[start..=end].iter().product::<usize>();
+            let joined = product(&sizes[start..=end]);
             let shape = sizes[..start].iter().copied().chain([joined]).chain(sizes[end + 1..].iter().copied());
             self.try_reshape(shape.collect::<Shape>())
         }
@@ -232,7 +232,7 @@ impl Tensor {
             let spread = |copies: bool| {
                 (0..times.rank()).flat_map(|d| [if copies { times[d] } else { 1 }, size(d)]).collect::<Shape>()
             };
-            let whole = (0..times.rank()).map(|d| times[d] * size(d)).collect::<Shape>();
+            let whole = (0..times.rank()).map(|d| product([times[d], size(d)])).collect::<Shape>();
             self.try_reshape(spread(false))?.broadcast_as("repeat", &spread(true))?.try_reshape(whole)
         }
 
@@ -259,7 +259,7 @@ impl Tensor {
             let dim = self.shape().dim("repeat_interleave", dim)?;
             let spread = self.try_reshape(self.shape().inserted(dim + 1, 1))?;
             let spread = spread.broadcast_as("repeat_interleave", &self.shape().inserted(dim + 1, times))?;
-            spread.try_reshape(self.shape().with(dim, self.shape()[dim] * times))
+            spread.try_reshape(self.shape().with(dim, product([self.shape()[dim], times])))
         }
     }
 

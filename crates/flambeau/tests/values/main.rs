@@ -16,6 +16,7 @@ mod first_values;
 mod functional;
 mod golden;
 mod gpu_backend;
+mod hostile;
 mod io;
 mod layers;
 mod loss;

@@ -33,7 +33,7 @@ impl Problem {
     fn new(case: &str, device: &Device) -> Problem {
         let parameter = |(number, shape): (usize, &Vec<usize>)| {
             let start = |index: usize| (1.0 + (index + 10 * number) as f64).sin() as f32;
-            let start: Vec<f32> = (0..shape.iter().product()).map(start).collect();
+            let start: Vec<f32> = (0..Shape::from(shape).numel()).map(start).collect();
             Parameter::new(&Tensor::from_vec(start, shape, device))
         };
         Problem { parameters: shapes(case).iter().enumerate().map(parameter).collect() }

@@ -1,5 +1,6 @@
 //! Runs a fused kernel: its instructions one after the other over blocks that fit the cache.
 
+use super::disjoint::Disjoint;
 use super::host::HostBuffer;
 use super::reduce;
 use super::strip::{NOWHERE, Piece, Strip};
@@ -10,6 +11,7 @@ use crate::op::elementwise::{Block, Lanes};
 use crate::plan::access::Access;
 use crate::plan::kernel::{Fused, Inst, InstKind};
 use crate::rng;
+use crate::shape::product;
 use half::f16;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -43,8 +45,8 @@ pub(super) fn run(
             let len = BLOCK.min(range.end - start);
             worker.block(start..start + len, reduced.as_ref())?;
             for (stored, output) in kernel.outputs.iter().zip(&outputs) {
-                // Safety: ranges of different workers are disjoint and lie inside the outputs.
-                unsafe { output.store(start, &worker.registers[stored.inst], 0..len) };
+                // Safety: ranges of different workers are disjoint.
+                unsafe { output.store((start as i64, 1), &worker.registers[stored.inst], 0..len) };
             }
             start += len;
         }
@@ -61,7 +63,7 @@ pub(super) fn in_parallel(
     fewest: usize,
     work: impl Fn(Range<usize>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
-    let total = count * kernel.inner_count().max(1) * kernel.insts.len();
+    let total = product([count, kernel.inner_count().max(1), kernel.insts.len()]);
     let pieces = if total < PARALLEL_WORK { 1 } else { super::threads() * 4 };
     let size = count.div_ceil(pieces).max(fewest);
     let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
@@ -74,66 +76,48 @@ pub(super) fn in_parallel(
 }
 
 /// An output buffer that several workers write to, each in its own range.
-pub(super) struct Output {
-    pointer: *mut u8,
-    dtype: DType,
+pub(super) enum Output<'a> {
+    Bool(Disjoint<'a, bool>),
+    U8(Disjoint<'a, u8>),
+    I32(Disjoint<'a, i32>),
+    U32(Disjoint<'a, u32>),
+    I64(Disjoint<'a, i64>),
+    F16(Disjoint<'a, f16>),
+    F32(Disjoint<'a, f32>),
+    F64(Disjoint<'a, f64>),
 }
-unsafe impl Send for Output {}
-unsafe impl Sync for Output {}
 
-impl Output {
-    pub fn new(buffer: &mut HostBuffer) -> Output {
-        let (pointer, dtype) = match buffer {
-            HostBuffer::Bool(values) => (values.as_mut_ptr().cast(), DType::Bool),
-            HostBuffer::U8(values) => (values.as_mut_ptr(), DType::U8),
-            HostBuffer::I32(values) => (values.as_mut_ptr().cast(), DType::I32),
-            HostBuffer::U32(values) => (values.as_mut_ptr().cast(), DType::U32),
-            HostBuffer::I64(values) => (values.as_mut_ptr().cast(), DType::I64),
-            HostBuffer::F16(values) => (values.as_mut_ptr().cast(), DType::F16),
-            HostBuffer::F32(values) => (values.as_mut_ptr().cast(), DType::F32),
-            HostBuffer::F64(values) => (values.as_mut_ptr().cast(), DType::F64),
-        };
-        Output { pointer, dtype }
-    }
-
-    /// Writes values of a block from `start` on.
-    ///
-    /// # Safety
-    /// The places must lie inside the buffer, and no other thread may touch them.
-    pub unsafe fn store(&self, start: usize, block: &Block, values: Range<usize>) {
-        unsafe { self.store_apart(start as i64, 1, block, values) }
+impl<'a> Output<'a> {
+    pub fn new(buffer: &'a mut HostBuffer) -> Output<'a> {
+        match buffer {
+            HostBuffer::Bool(values) => Output::Bool(Disjoint::new(values)),
+            HostBuffer::U8(values) => Output::U8(Disjoint::new(values)),
+            HostBuffer::I32(values) => Output::I32(Disjoint::new(values)),
+            HostBuffer::U32(values) => Output::U32(Disjoint::new(values)),
+            HostBuffer::I64(values) => Output::I64(Disjoint::new(values)),
+            HostBuffer::F16(values) => Output::F16(Disjoint::new(values)),
+            HostBuffer::F32(values) => Output::F32(Disjoint::new(values)),
+            HostBuffer::F64(values) => Output::F64(Disjoint::new(values)),
+        }
     }
 
     /// Writes values of a block to places `stride` apart from `start` on.
     ///
     /// # Safety
-    /// The places must lie inside the buffer, and no other thread may touch them.
-    pub unsafe fn store_apart(&self, start: i64, stride: i64, block: &Block, values: Range<usize>) {
-        unsafe fn put<S: Copy, T>(to: *mut u8, at: (i64, i64), from: &[S], convert: impl Fn(S) -> T) {
-            let (start, stride) = at;
-            let to = unsafe { to.cast::<T>().offset(start as isize) };
-            if stride == 1 {
-                for (k, &value) in from.iter().enumerate() {
-                    unsafe { to.add(k).write(convert(value)) };
-                }
-            } else {
-                for (k, &value) in from.iter().enumerate() {
-                    unsafe { to.offset(k as isize * stride as isize).write(convert(value)) };
-                }
-            }
-        }
-        let (to, at) = (self.pointer, (start, stride));
+    /// No other thread may touch the places.
+    pub unsafe fn store(&self, (start, stride): (i64, i64), block: &Block, values: Range<usize>) {
+        // Safety: the caller vouches for the places; that they lie inside is checked.
         unsafe {
-            match (block, self.dtype) {
-                (Block::Bool(from), DType::Bool) => put(to, at, &from[values], |x| x),
-                (Block::U32(from), DType::U8) => put(to, at, &from[values], |x| x as u8),
-                (Block::U32(from), DType::U32) => put(to, at, &from[values], |x| x),
-                (Block::I32(from), DType::I32) => put(to, at, &from[values], |x| x),
-                (Block::I64(from), DType::I64) => put(to, at, &from[values], |x| x),
-                (Block::F32(from), DType::F16) => put(to, at, &from[values], f16::from_f32),
-                (Block::F32(from), DType::F32) => put(to, at, &from[values], |x| x),
-                (Block::F64(from), DType::F64) => put(to, at, &from[values], |x| x),
-                (block, dtype) => unreachable!("{block:?} does not store as {dtype}"),
+            match (block, self) {
+                (Block::Bool(from), Output::Bool(to)) => to.put(start, stride, &from[values], |x| x),
+                (Block::U32(from), Output::U8(to)) => to.put(start, stride, &from[values], |x| x as u8),
+                (Block::U32(from), Output::U32(to)) => to.put(start, stride, &from[values], |x| x),
+                (Block::I32(from), Output::I32(to)) => to.put(start, stride, &from[values], |x| x),
+                (Block::I64(from), Output::I64(to)) => to.put(start, stride, &from[values], |x| x),
+                (Block::F32(from), Output::F16(to)) => to.put(start, stride, &from[values], f16::from_f32),
+                (Block::F32(from), Output::F32(to)) => to.put(start, stride, &from[values], |x| x),
+                (Block::F64(from), Output::F64(to)) => to.put(start, stride, &from[values], |x| x),
+                (block, _) => unreachable!("a result of another dtype than {block:?}"),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The CPU backend: runs plans in cache-sized blocks, on all cores where there are threads.
 
+mod disjoint;
 mod fused;
 mod host;
 mod reduce;
@@ -8,6 +9,7 @@ mod spare;
 mod strip;
 mod totals;
 
+pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
 pub(crate) use fused::cast;
 pub(crate) use host::HostBuffer;
 

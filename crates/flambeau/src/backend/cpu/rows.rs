@@ -42,7 +42,7 @@ pub(super) fn run(
 struct RowWorker<'a> {
     kernel: &'a Fused,
     worker: Worker<'a>,
-    outputs: &'a [Output],
+    outputs: &'a [Output<'a>],
     length: usize,
     /// Are values kept place by place, those of all rows together, instead of row by row?
     across: bool,
@@ -177,7 +177,7 @@ impl RowWorker<'_> {
             let values = self.values(stored.inst);
             strip.pieces(&stored.access, |Piece { at, len, offset, stride }| {
                 // Safety: the access stays inside the output, and rows of different workers are disjoint.
-                unsafe { output.store_apart(offset, stride, values, at..at + len) };
+                unsafe { output.store((offset, stride), values, at..at + len) };
             });
         }
     }
@@ -188,7 +188,7 @@ impl RowWorker<'_> {
             self.kernel.outputs.iter().zip(self.outputs).filter(|(stored, _)| !stored.per_element)
         {
             // Safety: rows of different workers are disjoint and lie inside the output.
-            unsafe { output.store(row, &self.worker.registers[stored.inst], 0..rows) };
+            unsafe { output.store((row as i64, 1), &self.worker.registers[stored.inst], 0..rows) };
         }
     }
 }

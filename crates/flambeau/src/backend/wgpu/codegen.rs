@@ -58,7 +58,7 @@ pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
 const LARGE_REDUCTION: usize = 1 << 20;
 
 fn is_large_reduction(kernel: &Fused) -> bool {
-    kernel.kept < kernel.space.len() && kernel.space.iter().product::<usize>() >= LARGE_REDUCTION
+    kernel.kept < kernel.space.len() && crate::shape::product(&kernel.space) >= LARGE_REDUCTION
 }
 
 /// Which part of a kernel a shader does.

@@ -3,7 +3,7 @@
 use super::codegen;
 use super::runtime::{Binding, KernelWork, Pipeline, Runtime};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::structured::{Bound, Param, Program};
 use crate::plan::kernel::{Kernel, Place};
 use crate::plan::{Cost, Plan};
@@ -65,6 +65,7 @@ impl CompiledPlan {
                 continue;
             }
             let name = kernel.describe().join("+");
+            check_size(kernel, cost.elements, &name)?;
             let first = compiled.kernels.len();
             match kernel {
                 Kernel::Fused(fused) => {
@@ -191,6 +192,20 @@ impl CompiledPlan {
         }
         Ok(())
     }
+}
+
+/// Refuses a kernel with more elements, or along a dimension of an operand, than 32 bits count: its shader would go over
+/// some of them only.
+fn check_size(kernel: &Kernel, elements: u64, name: &str) -> Result<()> {
+    let sizes = match kernel {
+        Kernel::Fused(_) => None,
+        Kernel::Structured(call) => call.inputs.iter().flat_map(|input| input.meta.shape.iter()).max(),
+    };
+    let (requested, limit) = (elements.max(sizes.map_or(0, |&size| size as u64)), u64::from(u32::MAX));
+    if requested <= limit {
+        return Ok(());
+    }
+    Err(Error::Limit { what: format!("the size of {name}"), requested, limit_name: "u32 of WGSL", limit })
 }
 
 fn fused_node(fused: &crate::plan::kernel::Fused) -> u32 {

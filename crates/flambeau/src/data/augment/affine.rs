@@ -36,7 +36,7 @@ pub fn affine(x: &Tensor, theta: &Tensor) -> Result<Tensor> {
     // The middle of pixel i of n is at (2i + 1) / n − 1.
     let middles = |dim: usize, size: usize| {
         let size = size as f64;
-        x.iota_of(&places, dim).try_to_dtype(DType::F32)?.try_mul(2.0 / size)?.try_add(1.0 / size - 1.0)
+        x.iota_of(&places, dim)?.try_to_dtype(DType::F32)?.try_mul(2.0 / size)?.try_add(1.0 / size - 1.0)
     };
     let (u, v) = (middles(3, width)?, middles(2, height)?);
     // Row `row` of theta, in pixels.

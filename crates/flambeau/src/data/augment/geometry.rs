@@ -28,18 +28,19 @@ pub fn crop(
     padding: usize,
 ) -> Result<Tensor> {
     let [count, channels, rows, columns] = pictures("crop", x)?;
-    let (rows, columns) = (rows + 2 * padding, columns + 2 * padding);
+    let padded = |size: usize| size.saturating_add(padding).saturating_add(padding);
+    let (rows, columns) = (padded(rows), padded(columns));
     if height > rows || width > columns {
         let message = format!("{height} × {width} pixels of {rows} × {columns} with the padding");
         return Err(Error::shape("crop", message));
     }
-    let whole = match padding as isize {
+    let whole = match isize::try_from(padding).unwrap_or(isize::MAX) {
         0 => x.clone(),
         pad => x.try_pad(&[pad, pad, pad, pad], 0.0)?,
     };
     let part = Shape::new(&[count, 1, height, width]);
-    let row = x.iota_of(&part, 2).try_add(&each("crop", x, top)?)?;
-    let column = x.iota_of(&part, 3).try_add(&each("crop", x, left)?)?;
+    let row = x.iota_of(&part, 2)?.try_add(&each("crop", x, top)?)?;
+    let column = x.iota_of(&part, 3)?.try_add(&each("crop", x, left)?)?;
     let place = row.try_mul(columns)?.try_add(&column)?.try_reshape([count, 1, height * width])?;
     let place = place.try_expand([count, channels, height * width])?;
     let pixels = whole.try_reshape([count, channels, rows * columns])?.try_gather(2, &place)?;
@@ -78,8 +79,9 @@ impl Augment for RandomCrop {
     fn apply(&self, x: &Tensor, generator: &Generator) -> Result<Tensor> {
         let [count, _, rows, columns] = pictures("RandomCrop", x)?;
         let place = |whole: usize, part: usize| {
-            let room = (whole + 2 * self.padding).saturating_sub(part) as i64;
-            Tensor::try_randint(0, room + 1, count, generator, x.device())
+            let padded = whole.saturating_add(self.padding).saturating_add(self.padding);
+            let room = i64::try_from(padded.saturating_sub(part)).unwrap_or(i64::MAX);
+            Tensor::try_randint(0, room.saturating_add(1), count, generator, x.device())
         };
         let (top, left) = (place(rows, self.size.0)?, place(columns, self.size.1)?);
         crop(x, &top, &left, self.size, self.padding)

@@ -25,8 +25,8 @@ pub fn erase(x: &Tensor, top: &Tensor, left: &Tensor, (height, width): (usize, u
     let [count, _, rows, columns] = pictures("erase", x)?;
     let places = Shape::new(&[count, 1, rows, columns]);
     let within = |dim: usize, first: &Tensor, size: usize| {
-        let beyond = x.iota_of(&places, dim).try_sub(&each("erase", x, first)?)?;
-        beyond.try_ge(0)?.try_logical_and(&beyond.try_lt(size)?)
+        let beyond = x.iota_of(&places, dim)?.try_sub(&each("erase", x, first)?)?;
+        beyond.try_ge(0)?.try_logical_and(&beyond.try_lt(size.min(i32::MAX as usize))?)
     };
     let hole = within(2, top, height)?.try_logical_and(&within(3, left, width)?)?;
     hole.try_where_cond(x.zeros_like(), x)

@@ -3,7 +3,8 @@
 use crate::data::array::HostArray;
 use crate::data::dataset::Item;
 use crate::error::{Error, Result};
-use crate::shape::Shape;
+use crate::memory::reserved;
+use crate::op::Meta;
 use crate::tensor::Tensor;
 
 /// What the tensors of a batch are handed out as: a tensor, a pair, a triple, or a vector of any length.
@@ -78,7 +79,8 @@ pub fn pad_sequences(multiple: usize) -> impl Fn(Vec<Item>) -> Result<Item> + Se
         let parts = items.iter().map(Vec::len).max().unwrap_or(0);
         for part in 0..parts {
             let lengths = items.iter().filter_map(|item| item.get(part)?.shape().first().copied());
-            let length = lengths.max().unwrap_or(0).next_multiple_of(multiple.max(1));
+            let length = lengths.max().unwrap_or(0);
+            let length = length.checked_next_multiple_of(multiple.max(1)).unwrap_or(usize::MAX);
             for array in items.iter_mut().filter_map(|item| item.get_mut(part)) {
                 if array.shape().rank() > 0 {
                     *array = padded(array, length)?;
@@ -90,9 +92,11 @@ pub fn pad_sequences(multiple: usize) -> impl Fn(Vec<Item>) -> Result<Item> + Se
 }
 
 fn padded(array: &HostArray, length: usize) -> Result<HostArray> {
-    let rest: usize = array.shape()[1..].iter().product();
-    let shape: Shape = array.shape().with(0, length);
-    let mut bytes = array.bytes().to_vec();
-    bytes.resize(length * rest * array.dtype().size(), 0);
-    HostArray::from_bytes(bytes, shape, array.dtype())
+    let meta = Meta::new(array.shape().with(0, length), array.dtype());
+    meta.shape.check("pad_sequences")?;
+    let needed = usize::try_from(meta.bytes()).unwrap_or(usize::MAX);
+    let mut bytes = reserved(needed)?;
+    bytes.extend_from_slice(array.bytes());
+    bytes.resize(needed, 0);
+    HostArray::from_bytes(bytes, meta.shape, meta.dtype)
 }

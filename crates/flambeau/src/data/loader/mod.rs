@@ -20,6 +20,9 @@ use web_time::{Duration, Instant};
 type Collate = dyn Fn(Vec<Item>) -> Result<Item> + Send + Sync;
 type Finish<B> = dyn Fn(Vec<Tensor>, &Generator) -> Result<B> + Send + Sync;
 
+/// More threads would only wait for each other.
+const MAX_WORKERS: usize = 1024;
+
 /// Makes batches of a data set's items on a device, epoch after epoch.
 ///
 /// The order of items is a function of the seed and of the epoch's number alone: the number of workers does not
@@ -177,13 +180,13 @@ impl<B: 'static> DataLoader<B> {
         DataLoader { maker: Arc::new(maker), current: None, ..self }
     }
 
-    /// Threads that make batches ahead (0 if not set: the thread that asks makes them). A browser has none, and data
-    /// on the device needs none.
+    /// Threads that make batches ahead (0 if not set: the thread that asks makes them; at most 1,024). A browser has
+    /// none, and data on the device needs none.
     pub fn with_workers(self, workers: usize) -> Self {
-        DataLoader { workers, current: None, ..self }
+        DataLoader { workers: workers.min(MAX_WORKERS), current: None, ..self }
     }
 
-    /// Batches that each worker may be ahead (2 if not set; at least 1).
+    /// Batches that each worker may be ahead (2 if not set; at least 1, at most 65,536).
     pub fn with_prefetch(self, batches: usize) -> Self {
         DataLoader { prefetch: batches.max(1), current: None, ..self }
     }

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
+/// The most batches a channel has room for, which is taken at once.
+const MAX_PREFETCH: usize = 1 << 16;
+
 /// Which batches are to be made.
 #[derive(Clone)]
 pub(super) struct Plan {
@@ -39,7 +42,7 @@ impl Workers {
     pub fn start(maker: &Arc<Maker>, plan: Plan, count: usize, prefetch: usize) -> Result<Workers> {
         let mut workers = Workers { channels: Vec::new(), threads: Vec::new(), turn: 0 };
         for worker in 0..count.min(plan.remaining.len()) {
-            let (sender, receiver) = sync_channel(prefetch);
+            let (sender, receiver) = sync_channel(prefetch.min(plan.remaining.len()).min(MAX_PREFETCH));
             let (maker, plan) = (maker.clone(), plan.clone());
             let body = move || work(&maker, &plan, worker, count, &sender);
             let thread = Builder::new().name(format!("flambeau-data-{worker}")).spawn(body);

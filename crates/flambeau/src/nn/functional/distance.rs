@@ -1,6 +1,7 @@
 //! Distances, angles and products between vectors.
 
 use crate::error::{Error, Result};
+use crate::shape::product;
 use crate::tensor::{Tensor, twins};
 
 impl Tensor {
@@ -69,7 +70,7 @@ impl Tensor {
                 return Err(Error::shape("bilinear", message));
             }
             let [k, i, j] = [0, 1, 2].map(|d| weight.shape()[d]);
-            let rows: usize = self.shape()[..leading].iter().product();
+            let rows = product(&self.shape()[..leading]);
             let left = self.try_reshape([rows, i])?.try_matmul(&weight.try_permute(&[1, 0, 2])?.try_reshape([i, k * j])?)?;
             let right = other.try_reshape([rows, 1, j])?;
             let product = left.try_reshape([rows, k, j])?.try_mul(&right)?.try_sum(-1)?;

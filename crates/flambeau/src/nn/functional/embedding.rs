@@ -61,7 +61,7 @@ impl Tensor {
         Tensor::with_rule("embedding", Saves::inputs(0b10), &[self, indices], forward, move |v| {
             let (g, indices) = (v.grad(), v.input(1));
             let counted = indices.try_ne(padding as i64)?.try_unsqueeze(1)?.try_where_cond(g, 0.0)?;
-            Ok(vec![Some(g.full_of(&table, 0.0).try_index_add(0, indices, &counted)?), None])
+            Ok(vec![Some(g.full_of(&table, 0.0)?.try_index_add(0, indices, &counted)?), None])
         })
     }
 
@@ -183,7 +183,7 @@ impl Bags {
                 let owners: Vec<i32> =
                     sizes.flat_map(|(bag, size)| std::iter::repeat_n(bag as i32, size)).collect();
                 let owners = Tensor::try_from_slice(&owners, owners.len(), rows.device())?;
-                let zeros = rows.full_of(&[starts.len(), width].into(), 0.0);
+                let zeros = rows.full_of(&[starts.len(), width].into(), 0.0)?;
                 zeros.try_index_add(0, &owners, rows)
             }
         }
@@ -216,7 +216,7 @@ impl Bags {
             }
         };
         if length == 0 || bags == 0 {
-            return Ok(rows.full_of(&[bags, width].into(), 0.0));
+            return rows.full_of(&[bags, width].into(), 0.0);
         }
         // (B, L, ·): each bag's rows, then any others, which do not count.
         let (grouped, inside) = match self {

@@ -2,6 +2,8 @@
 //! the others are linear maps: a small matrix for each dimension, whose rows hold the weights of the input's places.
 
 use crate::error::{Error, Result};
+use crate::memory::{filled, reserved};
+use crate::shape::product;
 use crate::tensor::{Tensor, twins};
 
 /// How values between the input's are found.
@@ -64,6 +66,9 @@ impl InterpolateOptions {
     }
 }
 
+/// The most weights of one dimension, which are made on the host.
+const MAX_WEIGHTS: usize = 1 << 28;
+
 /// How one dimension is resized.
 struct Resize {
     from: usize,
@@ -89,16 +94,18 @@ impl Resize {
     }
 
     /// The input's place for each of the result's. In single precision, as PyTorch, so that ties fall alike.
-    fn nearest(&self, exact: bool) -> Vec<usize> {
+    fn nearest(&self, exact: bool) -> Result<Vec<usize>> {
         let shift = if exact { 0.5 } else { 0.0 };
         let step = self.step() as f32;
         let place = |k: usize| ((k as f32 + shift) * step).floor() as usize;
-        (0..self.to).map(|k| place(k).min(self.from - 1)).collect()
+        let mut places = reserved(self.to)?;
+        places.extend((0..self.to).map(|k| place(k).min(self.from - 1)));
+        Ok(places)
     }
 
     /// (to, from): the weights of the input's places in each of the result's.
-    fn matrix(&self, mode: InterpolateMode) -> Vec<f32> {
-        let mut matrix = vec![0.0; self.to * self.from];
+    fn matrix(&self, mode: InterpolateMode) -> Result<Vec<f32>> {
+        let mut matrix = filled(0.0, self.to * self.from)?;
         for k in 0..self.to {
             let row = &mut matrix[k * self.from..(k + 1) * self.from];
             let mut add =
@@ -124,7 +131,7 @@ impl Resize {
                 }
             }
         }
-        matrix
+        Ok(matrix)
     }
 }
 
@@ -140,7 +147,7 @@ impl Tensor {
     /// One dimension with values read at the nearest places.
     #[track_caller]
     fn resized_nearest(&self, dim: usize, resize: &Resize, exact: bool) -> Result<Tensor> {
-        let places = resize.nearest(exact);
+        let places = resize.nearest(exact)?;
         let times = resize.to / resize.from;
         let repeats = times * resize.from == resize.to;
         if repeats && places.iter().enumerate().all(|(k, &place)| place == k / times) {
@@ -153,9 +160,9 @@ impl Tensor {
     /// One dimension multiplied by a matrix (to, from).
     #[track_caller]
     fn resized_linear(&self, dim: usize, resize: &Resize, mode: InterpolateMode) -> Result<Tensor> {
-        let before: usize = self.shape()[..dim].iter().product();
-        let after: usize = self.shape()[dim + 1..].iter().product();
-        let matrix = Tensor::try_from_slice(&resize.matrix(mode), [resize.to, resize.from], self.device())?;
+        let before = product(&self.shape()[..dim]);
+        let after = product(&self.shape()[dim + 1..]);
+        let matrix = Tensor::try_from_slice(&resize.matrix(mode)?, [resize.to, resize.from], self.device())?;
         let matrix = matrix.try_to_dtype(self.dtype())?;
         let resized = match after {
             1 => self.try_reshape([before, resize.from])?.try_matmul(&matrix.try_t()?)?,
@@ -209,6 +216,11 @@ impl Tensor {
                 };
                 if from == 0 || to == 0 {
                     let message = format!("size {from} of shape {} cannot become {to}", self.shape());
+                    return Err(Error::shape(OP, message));
+                }
+                let weights = if smooth || mode == InterpolateMode::Area { product([from, to]) } else { to };
+                if weights > MAX_WEIGHTS {
+                    let message = format!("size {from} of shape {} is too far from {to}", self.shape());
                     return Err(Error::shape(OP, message));
                 }
                 let resize = Resize { from, to, step, align_corners: options.align_corners };

@@ -5,7 +5,7 @@
 use crate::autograd::{is_grad_enabled, no_grad};
 use crate::error::{Error, Result};
 use crate::op::Saves;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
 
 /// The result of [`Tensor::batch_norm_training`], with the statistics of the batch, of shape (C) and without history.
@@ -248,7 +248,7 @@ impl Tensor {
             }
             let weight = per_channel(name, weight, channels, self.rank())?;
             let bias = per_channel(name, bias, channels, self.rank())?;
-            let rows = self.shape()[0] * groups;
+            let rows = product([self.shape()[0], groups]);
             let grouped = self.try_reshape([rows, self.numel() / rows.max(1)])?;
             let over = Normalization { name, dims: vec![1], eps, centered: true };
             let normalized = over.forward(&grouped, None, None)?.0.try_reshape(self.shape())?;
@@ -269,7 +269,7 @@ impl Tensor {
         ) -> Tensor {
             let name = "instance_norm";
             let channels = channels(name, self)?;
-            if self.rank() < 3 || self.shape()[2..].iter().product::<usize>() <= 1 {
+            if self.rank() < 3 || product(&self.shape()[2..]) <= 1 {
                 let message = format!("more than one value per channel is needed; the input has shape {}", self.shape());
                 return Err(Error::shape(name, message));
             }
@@ -349,14 +349,16 @@ impl Tensor {
         /// ```
         local_response_norm / try_local_response_norm(&self, size: usize, alpha: f64, beta: f64, k: f64) -> Tensor {
             let name = "local_response_norm";
-            channels(name, self)?;
+            let channels = channels(name, self)?;
             if size == 0 {
                 return Err(Error::argument(name, "the size must be positive"));
             }
+            // Farther neighbours than there are channels are zeros.
+            let (before, after) = ((size / 2).min(channels), ((size - 1) / 2).min(channels));
             let rest = std::iter::repeat_n(0, 2 * (self.rank() - 2));
-            let pads: Vec<isize> = rest.chain([(size / 2) as isize, ((size - 1) / 2) as isize]).collect();
+            let pads: Vec<isize> = rest.chain([before as isize, after as isize]).collect();
             let padded = self.try_square()?.try_pad(&pads, 0.0)?;
-            let neighbours = padded.try_unfold(1, size, 1)?.try_sum(-1)?;
+            let neighbours = padded.try_unfold(1, before + after + 1, 1)?.try_sum(-1)?;
             let divisor = neighbours.try_mul(alpha / size as f64)?.try_add(k)?.try_pow(beta)?;
             self.try_div(&divisor)
         }

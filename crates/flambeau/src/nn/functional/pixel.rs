@@ -1,6 +1,7 @@
 //! Exchanging channels for resolution.
 
 use crate::error::{Error, Result};
+use crate::shape::product;
 use crate::tensor::{Tensor, twins};
 
 impl Tensor {
@@ -13,13 +14,13 @@ impl Tensor {
         /// assert_eq!(x.pixel_shuffle(2).to_string(), "tensor([[[0, 1],\n         [2, 3]]], dtype=i32)");
         /// ```
         pixel_shuffle / try_pixel_shuffle(&self, factor: usize) -> Tensor {
-            let square = factor * factor;
+            let square = product([factor, factor]);
             if self.rank() < 3 || square == 0 || !self.shape()[self.rank() - 3].is_multiple_of(square) {
                 let message = format!("shape {} has no channels for blocks of {factor} × {factor}", self.shape());
                 return Err(Error::shape("pixel_shuffle", message));
             }
             let (batch, [c, h, w]) = split_image(self);
-            let count: usize = batch.iter().product();
+            let count = product(&batch);
             let blocks = self.try_reshape([count, c / square, factor, factor, h, w])?;
             let blocks = blocks.try_permute(&[0, 1, 4, 2, 5, 3])?;
             blocks.try_reshape([&batch[..], &[c / square, h * factor, w * factor]].concat())
@@ -40,7 +41,7 @@ impl Tensor {
                 return Err(Error::shape("pixel_unshuffle", message));
             }
             let (batch, [c, h, w]) = split_image(self);
-            let count: usize = batch.iter().product();
+            let count = product(&batch);
             let blocks = self.try_reshape([count, c, h / factor, factor, w / factor, factor])?;
             let blocks = blocks.try_permute(&[0, 1, 3, 5, 2, 4])?;
             blocks.try_reshape([&batch[..], &[c * factor * factor, h / factor, w / factor]].concat())

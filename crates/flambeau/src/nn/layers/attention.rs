@@ -6,6 +6,7 @@ use crate::error::{Error, Result, expect};
 use crate::nn::functional::AttentionOptions;
 use crate::nn::{Forward, Mode, Module, Parameter, init};
 use crate::rng::Generator;
+use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The settings of [`MultiheadAttention`]; the defaults are PyTorch's.
@@ -84,7 +85,7 @@ impl AttentionMasks {
         }
         if self.causal && !masks.is_empty() {
             let place = |dim| like.iota_of(&[queries, keys].into(), dim);
-            masks.push(place(1).try_gt(place(0))?);
+            masks.push(place(1)?.try_gt(place(0)?)?);
         }
         let (hidden, added): (Vec<Tensor>, Vec<Tensor>) =
             masks.into_iter().partition(|mask| mask.dtype() == DType::Bool);
@@ -138,12 +139,12 @@ pub struct MultiheadAttention {
 
 /// A parameter of zeros.
 fn zeros(size: usize, options: &TensorOptions) -> Result<Parameter> {
-    Parameter::try_new(&Tensor::zeros([size], options))
+    Parameter::try_new(&Tensor::try_full([size], 0.0, options)?)
 }
 
 /// A matrix in U(−b, b) with b = √(6 / (rows + columns)).
 fn xavier(rows: usize, columns: usize, options: &TensorOptions) -> Result<Parameter> {
-    init::uniform_parameter([rows, columns], (6.0 / (rows + columns) as f64).sqrt(), options)
+    init::uniform_parameter([rows, columns], (6.0 / (rows as f64 + columns as f64)).sqrt(), options)
 }
 
 impl MultiheadAttention {
@@ -166,11 +167,13 @@ impl MultiheadAttention {
         let joined = keys == embed_dim && values == embed_dim;
         let apart = |inputs: usize| (!joined).then(|| xavier(embed_dim, inputs, options)).transpose();
         let attention = MultiheadAttention {
-            in_proj_weight: joined.then(|| xavier(3 * embed_dim, embed_dim, options)).transpose()?,
+            in_proj_weight: joined
+                .then(|| xavier(product([3, embed_dim]), embed_dim, options))
+                .transpose()?,
             q_proj_weight: apart(embed_dim)?,
             k_proj_weight: apart(keys)?,
             v_proj_weight: apart(values)?,
-            in_proj_bias: layer.bias.then(|| zeros(3 * embed_dim, options)).transpose()?,
+            in_proj_bias: layer.bias.then(|| zeros(product([3, embed_dim]), options)).transpose()?,
             out_proj: Linear::try_with_options(
                 embed_dim,
                 embed_dim,
@@ -184,7 +187,7 @@ impl MultiheadAttention {
             batch_first: layer.batch_first,
         };
         if let Some(bias) = &attention.out_proj.bias {
-            bias.try_set(&Tensor::zeros([embed_dim], options))?;
+            bias.try_set(&Tensor::try_full([embed_dim], 0.0, options)?)?;
         }
         Ok(attention)
     }
@@ -252,7 +255,7 @@ impl MultiheadAttention {
         let mut mask = masks.joined(heads.scores(), query)?;
         if masks.causal && mask.is_none() {
             let place = |dim| query.iota_of(scores.shape(), dim);
-            mask = Some(place(3).try_le(place(2))?);
+            mask = Some(place(3)?.try_le(place(2)?)?);
         }
         if let Some(mask) = &mask {
             scores = match mask.dtype() {

@@ -35,7 +35,8 @@ impl RunningStatistics {
     fn new(features: usize, options: &TensorOptions) -> Result<RunningStatistics> {
         let (device, dtype) = (options.device(), options.dtype_or(DType::F32));
         let filled = |value: f32| {
-            Tensor::try_from_slice(&vec![value; features], [features], device)?.try_to_dtype(dtype)
+            let values = crate::memory::filled(value, features)?;
+            Tensor::try_from_slice(&values, [features], device)?.try_to_dtype(dtype)
         };
         Ok(RunningStatistics {
             running_mean: Buffer::new(&filled(0.0)?),

@@ -4,7 +4,7 @@ use super::constructors;
 use super::text::tuple;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::{ConvOptions, ConvTransposeOptions, PadMode, Padding, Spatial, Tensor, TensorOptions};
 
 /// What a convolution finds outside of its input.
@@ -269,7 +269,7 @@ impl<const N: usize> Forward for ConvTranspose<N> {
 
 /// 1 / √n for n weights that meet in one number.
 fn bound(weight: &Shape) -> f64 {
-    1.0 / (weight[1..].iter().product::<usize>().max(1) as f64).sqrt()
+    1.0 / (product(&weight[1..]).max(1) as f64).sqrt()
 }
 
 /// Kernels (first, second / groups, …), and a bias for the first.

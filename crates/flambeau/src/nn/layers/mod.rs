@@ -60,6 +60,19 @@ pub use transformer::{
     sinusoidal_positions, try_sinusoidal_positions,
 };
 
+use crate::error::{Error, Result};
+
+/// The most layers that are made at once: each takes memory of the host, whatever its sizes.
+const MAX_LAYERS: usize = 1 << 14;
+
+/// Refuses more layers than are made at once.
+pub(crate) fn check_layers(op: &'static str, count: usize) -> Result<()> {
+    if count <= MAX_LAYERS {
+        return Ok(());
+    }
+    Err(Error::argument(op, format!("{count} layers are more than {MAX_LAYERS}")))
+}
+
 /// The constructors of a layer with parameters, from the body of the last: `new(required, options)`,
 /// `with_options(required, layer, options)` and `try_with_options`, where `options` are dtype and device.
 macro_rules! constructors {

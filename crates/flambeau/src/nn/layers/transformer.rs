@@ -5,6 +5,7 @@ use super::{
     MultiheadAttentionOptions, constructors,
 };
 use crate::error::{Result, expect};
+use crate::nn::layers::check_layers;
 use crate::nn::{Forward, Module};
 use crate::tensor::{Tensor, TensorOptions};
 
@@ -397,6 +398,8 @@ impl Transformer {
         model: TransformerOptions,
         options: &TensorOptions,
     ) -> Result<Transformer> {
+        check_layers("Transformer", model.num_encoder_layers)?;
+        check_layers("Transformer", model.num_decoder_layers)?;
         let encoder = |_| TransformerEncoderLayer::try_with_options(d_model, nhead, model.layer, options);
         let decoder = |_| TransformerDecoderLayer::try_with_options(d_model, nhead, model.layer, options);
         let norm = || model.layer.norm(d_model, options).map(Some);

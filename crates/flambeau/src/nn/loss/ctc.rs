@@ -8,8 +8,9 @@
 use super::{Reduction, floats, forward};
 use crate::autograd::is_grad_enabled;
 use crate::error::{Error, Result};
+use crate::memory::reserved;
 use crate::op::Saves;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 
 /// The logarithm of a probability of zero; finite, so that differences of it are numbers.
@@ -98,7 +99,7 @@ impl CtcLoss {
         if let Some(length) = input_lengths.iter().find(|&&length| length == 0 || length > steps) {
             return Err(Error::argument(OP, format!("an input length of {length} is outside 1..={steps}")));
         }
-        let labels: usize = target_lengths.iter().sum();
+        let labels = target_lengths.iter().fold(0, |sum: usize, &length| sum.saturating_add(length));
         let longest = target_lengths.iter().copied().max().unwrap_or(0);
         let fits = match *targets.shape().dims() {
             [length] => length == labels || (batch == 1 && length >= labels),
@@ -151,7 +152,7 @@ impl Sequences {
         let classes = if states == 1 {
             Tensor::try_full(&shape, blank, device)?
         } else {
-            let state = labels.iota_of(&shape, 1);
+            let state = labels.iota_of(&shape, 1)?;
             let is_label = state.try_bitand(1)?.try_eq(1)?.try_logical_and(&state.try_lt(&last_states)?)?;
             is_label.try_where_cond(&labels.embed(1, states, 1, 2)?, blank)?
         };
@@ -204,8 +205,8 @@ impl Sequences {
         // A step's emission is in both α and β.
         let joint = alpha.try_add(&beta)?.try_sub(&emissions.try_clamp_min(LOG_ZERO)?)?;
         let occupancy = joint.try_sub(&likelihood)?.try_exp()?;
-        let step = emissions.iota_of(emissions.shape(), 0);
-        let state = emissions.iota_of(emissions.shape(), 2);
+        let step = emissions.iota_of(emissions.shape(), 0)?;
+        let state = emissions.iota_of(emissions.shape(), 2)?;
         let within = step.try_lt(&self.step_counts)?.try_logical_and(&state.try_le(&self.last_states)?)?;
         let counted = within.try_logical_and(&likelihood.try_gt(0.5 * LOG_ZERO)?)?;
         Ok((likelihood, counted.try_where_cond(&occupancy, 0.0)?))
@@ -214,14 +215,14 @@ impl Sequences {
     /// (N, L): state 2S − s for state s, within each sequence.
     #[track_caller]
     fn mirrored_states(&self) -> Result<Tensor> {
-        let state = self.classes.iota_of(self.classes.shape(), 1);
+        let state = self.classes.iota_of(self.classes.shape(), 1)?;
         self.last_states.try_sub(&state)?.try_clamp_min(0)
     }
 
     /// (T, N, L) with each sequence's own steps and states in reverse order.
     #[track_caller]
     fn reversed(&self, values: &Tensor) -> Result<Tensor> {
-        let step = values.iota_of(values.shape(), 0);
+        let step = values.iota_of(values.shape(), 0)?;
         let mirrored = self.step_counts.try_sub(&step)?.try_sub(1)?.try_clamp_min(0)?;
         let states = self.mirrored_states()?.try_unsqueeze(0)?.broadcast_as("ctc_loss", values.shape())?;
         values.try_gather(0, &mirrored)?.try_gather(2, &states)
@@ -254,7 +255,7 @@ fn padded(targets: &Tensor, lengths: &[usize]) -> Result<Tensor> {
         return Ok(targets.clone());
     }
     let longest = lengths.iter().copied().max().unwrap_or(0);
-    let mut positions: Vec<i32> = Vec::with_capacity(lengths.len() * longest);
+    let mut positions: Vec<i32> = reserved(product([lengths.len(), longest]))?;
     let mut start = 0;
     for &length in lengths {
         positions.extend((0..longest).map(|k| if k < length { (start + k) as i32 } else { 0 }));
@@ -273,9 +274,9 @@ fn padded(targets: &Tensor, lengths: &[usize]) -> Result<Tensor> {
 fn recursion(emissions: &Tensor, classes: &Tensor, blank: i64) -> Result<Tensor> {
     let emissions = emissions.try_clamp_min(LOG_ZERO)?;
     let states = classes.shape()[1];
-    let state = classes.iota_of(classes.shape(), 1);
+    let state = classes.iota_of(classes.shape(), 1)?;
     let closed = |where_closed: &Tensor| {
-        let open = emissions.full_of(classes.shape(), 0.0);
+        let open = emissions.full_of(classes.shape(), 0.0)?;
         where_closed.try_where_cond(LOG_ZERO, &open)
     };
     let shifted =

@@ -64,7 +64,7 @@ impl MultiMarginLoss {
                 }
                 None => gap,
             };
-            let others = input.iota_of(input.shape(), last).try_ne(&labels)?;
+            let others = input.iota_of(input.shape(), last)?.try_ne(&labels)?;
             let losses = others.try_where_cond(&gap, 0.0)?.try_sum(-1)?.try_mul(1.0 / classes as f64)?;
             self.reduction.apply(&losses)
         }
@@ -109,7 +109,7 @@ impl MultiLabelMarginLoss {
             // (N, K, C): is class c the k-th of the list?
             let listed = listed.try_unsqueeze(-1)?;
             let pairs = input.shape().inserted(input.rank(), classes);
-            let position = input.iota_of(&pairs, input.rank());
+            let position = input.iota_of(&pairs, input.rank())?;
             let is_listed = position.try_eq(&right.try_unsqueeze(-1)?)?.try_logical_and(&listed)?;
             let is_wrong = is_listed.try_any_keepdim(-2)?.try_logical_not()?;
             let score = input.try_gather(-1, &right)?.try_unsqueeze(-1)?;

@@ -94,7 +94,7 @@ pub(super) fn pick(scores: &Tensor, classes: &Tensor, dim: usize) -> Result<Tens
     let forward = || scores.try_gather(dim as isize, classes);
     Tensor::with_rule("pick_class", Saves::inputs(0b10), &[scores, classes], forward, move |v| {
         let (g, classes) = (v.grad(), v.input(1));
-        let here = g.iota_of(&shape, dim).try_eq(classes)?;
+        let here = g.iota_of(&shape, dim)?.try_eq(classes)?;
         Ok(vec![Some(here.try_where_cond(g, 0.0)?), None])
     })
 }
@@ -128,6 +128,6 @@ pub(super) fn row_cross_entropy(
 #[track_caller]
 pub(super) fn excess(logits: &Tensor, classes: &Tensor, dim: usize, factor: &Tensor) -> Result<Tensor> {
     let log_probabilities = logits.try_log_softmax(dim as isize)?;
-    let here = logits.iota_of(logits.shape(), dim).try_eq(classes)?.try_to_dtype(logits.dtype())?;
+    let here = logits.iota_of(logits.shape(), dim)?.try_eq(classes)?.try_to_dtype(logits.dtype())?;
     log_probabilities.try_exp()?.try_sub(&here)?.try_mul(factor)
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, expect};
 use crate::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Dropout, Forward, Linear, MaxPool2d, Module};
+use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The settings of [`Cnn`].
@@ -82,7 +83,7 @@ impl Cnn {
     ) -> Result<Cnn> {
         let options = options.into();
         let [first, second] = model.channels;
-        let left: usize = model.size.iter().map(|&side| shrunk(shrunk(side))).product();
+        let left = product(model.size.map(|side| shrunk(shrunk(side))));
         if left == 0 {
             let message = format!("images of {:?} pixels are too small for it; 10 are needed", model.size);
             return Err(Error::argument("Cnn", message));
@@ -102,7 +103,7 @@ impl Cnn {
             conv2: conv(first, second)?,
             bn2: norm(second)?,
             pool: MaxPool2d::new(2),
-            fc1: linear(second * left, model.hidden)?,
+            fc1: linear(product([second, left]), model.hidden)?,
             dropout: (model.dropout > 0.0).then(|| Dropout::new(model.dropout)),
             fc2: linear(model.hidden, classes)?,
         })

@@ -99,7 +99,7 @@ impl Gpt {
     /// [`generate`](Gpt::generate), or the error instead of a panic.
     #[track_caller]
     pub fn try_generate(&self, tokens: &Tensor, count: usize, options: &SampleOptions) -> Result<Tensor> {
-        let mut cache = self.cache(tokens.shape().first().copied().unwrap_or(0));
+        let mut cache = self.try_cache(tokens.shape().first().copied().unwrap_or(0))?;
         let mut text = vec![tokens.clone()];
         let mut token = tokens.clone();
         for _ in 0..count {

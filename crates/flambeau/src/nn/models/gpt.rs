@@ -4,10 +4,12 @@ use super::cache::KvCache;
 use crate::autograd::no_grad;
 use crate::error::{Error, Result, expect};
 use crate::nn::functional::AttentionOptions;
+use crate::nn::layers::check_layers;
 use crate::nn::{
     Dropout, Embedding, Forward, LayerNorm, LayerNormOptions, Linear, LinearOptions, Mode, Module, init,
 };
 use crate::rng::Generator;
+use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions, eval};
 
 /// The settings of [`Gpt`].
@@ -115,7 +117,7 @@ impl GptConfig {
         if self.vocabulary == 0 || self.context == 0 {
             return Err(Error::argument("Gpt", "vocabulary and context must be above 0"));
         }
-        Ok(())
+        check_layers("Gpt", self.layers)
     }
 
     /// A linear layer; `shrink` divides the standard deviation of its first weights.
@@ -138,11 +140,12 @@ impl GptConfig {
     }
 
     fn block(&self, options: &TensorOptions) -> Result<Block> {
-        let (width, shrink) = (self.width, (2.0 * self.layers as f64).sqrt());
+        let (width, wide) = (self.width, product([4, self.width]));
+        let shrink = (2.0 * self.layers as f64).sqrt();
         Ok(Block {
             ln_1: self.norm(options)?,
             attn: CausalSelfAttention {
-                c_attn: self.linear(width, 3 * width, 1.0, options)?,
+                c_attn: self.linear(width, product([3, width]), 1.0, options)?,
                 c_proj: self.linear(width, width, shrink, options)?,
                 resid_dropout: Dropout::new(self.dropout),
                 mode: Mode::default(),
@@ -151,8 +154,8 @@ impl GptConfig {
             },
             ln_2: self.norm(options)?,
             mlp: FeedForward {
-                c_fc: self.linear(width, 4 * width, 1.0, options)?,
-                c_proj: self.linear(4 * width, width, shrink, options)?,
+                c_fc: self.linear(width, wide, 1.0, options)?,
+                c_proj: self.linear(wide, width, shrink, options)?,
                 dropout: Dropout::new(self.dropout),
             },
         })
@@ -190,11 +193,19 @@ impl Gpt {
     }
 
     /// An empty cache for `batch` sequences.
+    #[track_caller]
     pub fn cache(&self, batch: usize) -> KvCache {
+        expect(self.try_cache(batch))
+    }
+
+    /// [`cache`](Gpt::cache), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_cache(&self, batch: usize) -> Result<KvCache> {
         let GptConfig { layers, heads, width, context, .. } = self.config;
         let weight = &self.transformer.wte.weight;
         let options = (weight.dtype(), &weight.device());
-        KvCache::new(layers, &Tensor::zeros([batch, heads, context, width / heads], options))
+        let zeros = Tensor::try_full([batch, heads, context, width / heads], 0.0, options)?;
+        Ok(KvCache::new(layers, &zeros))
     }
 
     /// The scores of the token after each of these tokens (B, T), which follow those in the cache and are added to it:
@@ -299,7 +310,7 @@ impl CausalSelfAttention {
             Some((layer, cache)) => {
                 // Token i of these is number start + i: it sees as many places, and itself.
                 let places = [count, cache.context()].into();
-                let ahead = x.iota_of(&places, 1).try_sub(x.iota_of(&places, 0))?;
+                let ahead = x.iota_of(&places, 1)?.try_sub(x.iota_of(&places, 0)?)?;
                 let mask = Some(ahead.try_le(cache.len() as i64)?);
                 let (keys, values) = cache.extend(layer, &key, &value)?;
                 let options = AttentionOptions { mask, ..Default::default() };

@@ -1,90 +1,35 @@
 //! Attention on the CPU: heads on different cores, blocks of queries as matrix products.
 
 use super::{Attention, Direction, Sizes};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::cpu::{CpuOperand, Disjoint, HostBuffer, Matrix, Product, Target, multiply};
+use crate::error::Result;
+use crate::memory::reserved;
+use crate::shape::product;
 
 /// Queries whose scores are held at once.
 const QUERIES: usize = 64;
 
-/// A strided matrix of one head.
-#[derive(Clone, Copy)]
-struct Matrix {
-    data: *const f32,
-    row: isize,
-    column: isize,
+/// The matrix of one head of an operand (B, H, rows, columns); with `inside`, of (B, rows, H, columns).
+fn matrix<'a>(operand: &CpuOperand<'a>, batch: usize, head: usize, inside: bool) -> Matrix<'a, f32> {
+    let level = &operand.access.levels[0];
+    let HostBuffer::F32(values) = operand.buffer else { unreachable!("attention is of F32") };
+    let (head_axis, row_axis) = if inside { (2, 1) } else { (1, 2) };
+    let stride = |axis: usize| level.axes[axis].stride;
+    let offset =
+        level.offset.value(operand.data) + batch as i64 * stride(0) + head as i64 * stride(head_axis);
+    Matrix { values, offset, row: stride(row_axis), column: stride(3) }
 }
 
-/// Where one head writes a result (B, rows, H, width).
-#[derive(Clone, Copy)]
-struct Target {
-    data: *mut f32,
-    row: isize,
-}
-unsafe impl Send for Target {}
-unsafe impl Sync for Target {}
-
-impl Matrix {
-    /// The matrix of one head of an operand (B, H, rows, columns); with `inside`, of (B, rows, H, columns).
-    fn of(operand: &CpuOperand, batch: usize, head: usize, inside: bool) -> Matrix {
-        let level = &operand.access.levels[0];
-        let HostBuffer::F32(values) = operand.buffer else { unreachable!("attention is of F32") };
-        let (head_axis, row_axis) = if inside { (2, 1) } else { (1, 2) };
-        let stride = |axis: usize| level.axes[axis].stride;
-        let offset =
-            level.offset.value(operand.data) + batch as i64 * stride(0) + head as i64 * stride(head_axis);
-        let data = values[offset as usize..].as_ptr();
-        Matrix { data, row: stride(row_axis) as isize, column: stride(3) as isize }
-    }
-
-    /// A dense one.
-    fn dense(values: &[f32], columns: usize) -> Matrix {
-        Matrix { data: values.as_ptr(), row: columns as isize, column: 1 }
-    }
-
-    fn transposed(self) -> Matrix {
-        Matrix { row: self.column, column: self.row, ..self }
-    }
-
-    /// From this row on.
-    fn starting_at(self, row: usize) -> Matrix {
-        // Safety: the row is one of the matrix.
-        Matrix { data: unsafe { self.data.offset(row as isize * self.row) }, ..self }
-    }
+/// A product that one thread makes.
+fn alone((m, n, k): (usize, usize, usize), adds: bool) -> Product {
+    Product { m, n, k, adds, parallel: false }
 }
 
-impl Target {
-    fn starting_at(self, row: usize) -> Target {
-        // Safety: the row is one of the matrix.
-        Target { data: unsafe { self.data.offset(row as isize * self.row) }, ..self }
-    }
-}
-
-/// to = factor · a b, or to += that; a is (m, k) and b (k, n).
-fn product(to: Target, adds: bool, (m, n, k): (usize, usize, usize), a: Matrix, b: Matrix, factor: f32) {
-    // Safety: the callers' matrices have these sizes, and no other thread writes this head's results.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            to.data,
-            1,
-            to.row,
-            adds,
-            a.data,
-            a.column,
-            a.row,
-            b.data,
-            b.column,
-            b.row,
-            1.0,
-            factor,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+/// scores (m × n) = factor · a b.
+fn score(scores: &mut [f32], size: (usize, usize, usize), a: Matrix<f32>, b: Matrix<f32>, factor: f32) {
+    let to = Target { memory: &Disjoint::new(scores), offset: 0, row: size.1 };
+    // Safety: the scores are the thread's own.
+    unsafe { multiply(alone(size, false), to, a, b, factor) };
 }
 
 pub(super) fn run(
@@ -93,21 +38,21 @@ pub(super) fn run(
     inputs: &[CpuOperand],
     outputs: &mut [HostBuffer],
     scale: f32,
-) {
-    let pointers: Vec<Target> = outputs
+) -> Result<()> {
+    // Keys that are one key repeated take no memory, but their scores do.
+    reserved::<f32>(product([QUERIES, sizes.keys]))?;
+    let results: Vec<Disjoint<f32>> = outputs
         .iter_mut()
         .map(|output| match output {
-            HostBuffer::F32(values) => Target { data: values.as_mut_ptr(), row: 0 },
+            HostBuffer::F32(values) => Disjoint::new(values),
             _ => unreachable!("attention is of F32"),
         })
         .collect();
     let work = |number: usize| {
         let (batch, head) = (number / sizes.heads, number % sizes.heads);
         let target = |output: usize, rows: usize, width: usize| {
-            let start = (batch * rows * sizes.heads + head) * width;
-            // Safety: the head is one of the result.
-            let data = unsafe { pointers[output].data.add(start) };
-            Target { data, row: (sizes.heads * width) as isize }
+            let offset = (batch * rows * sizes.heads + head) * width;
+            Target { memory: &results[output], offset, row: sizes.heads * width }
         };
         let head = Head { op, sizes, inputs, scale, batch, head };
         match op.direction {
@@ -129,6 +74,7 @@ pub(super) fn run(
     }
     #[cfg(target_arch = "wasm32")]
     (0..count).for_each(work);
+    Ok(())
 }
 
 struct Head<'a> {
@@ -141,8 +87,8 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    fn matrix(&self, input: usize) -> Matrix {
-        Matrix::of(&self.inputs[input], self.batch, self.head, input == 3)
+    fn matrix(&self, input: usize) -> Matrix<'_, f32> {
+        matrix(&self.inputs[input], self.batch, self.head, input == 3)
     }
 
     /// Calls `visit` with each block of queries: the first, their number, and how many keys the last of them sees.
@@ -159,13 +105,12 @@ impl Head<'_> {
         if self.op.causal { seen.min(query + 1) } else { seen }
     }
 
-    fn forward(&self, sums: Target, logarithms: Target) {
+    fn forward(&self, sums: Target<f32>, logarithms: Target<f32>) {
         let Sizes { width, value_width, keys, .. } = *self.sizes;
         let (q, k, v) = (self.matrix(0), self.matrix(1), self.matrix(2));
         let mut scores = vec![0f32; QUERIES * keys];
         self.blocks(|first, count, seen| {
-            let block = Target { data: scores.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
+            score(&mut scores, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
             for (row, scores) in scores.chunks_exact_mut(seen).take(count).enumerate() {
                 let (scores, hidden) = scores.split_at_mut(self.seen(first + row, seen));
                 hidden.fill(0.0);
@@ -173,16 +118,19 @@ impl Head<'_> {
                 scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
                 let sum: f32 = scores.iter().sum();
                 scores.iter_mut().for_each(|score| *score /= sum);
-                // Safety: the query is one of the result.
-                unsafe { logarithms.starting_at(first + row).data.write(largest + sum.ln()) };
+                let Target { memory, offset, .. } = logarithms.starting_at(first + row);
+                // Safety: no other thread writes this head's results.
+                unsafe { memory.put(offset as i64, 1, &[largest + sum.ln()], |x| x) };
             }
             let weights = Matrix::dense(&scores, seen);
-            product(sums.starting_at(first), false, (count, value_width, seen), weights, v, 1.0);
+            let size = alone((count, value_width, seen), false);
+            // Safety: no other thread writes this head's results.
+            unsafe { multiply(size, sums.starting_at(first), weights, v, 1.0) };
         });
     }
 
     /// The gradients of keys and values are summed over the blocks of queries; results start as zeros.
-    fn backward(&self, queries: Target, by_key: Target, by_value: Target) {
+    fn backward(&self, queries: Target<f32>, by_key: Target<f32>, by_value: Target<f32>) {
         let Sizes { width, value_width, keys, heads, queries: count_all, .. } = *self.sizes;
         let (q, k, v, g) = (self.matrix(0), self.matrix(1), self.matrix(2), self.matrix(3));
         let (HostBuffer::F32(logarithms), HostBuffer::F32(along)) =
@@ -192,10 +140,8 @@ impl Head<'_> {
         };
         let (mut weights, mut scores) = (vec![0f32; QUERIES * keys], vec![0f32; QUERIES * keys]);
         self.blocks(|first, count, seen| {
-            let block = Target { data: weights.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
-            let block = Target { data: scores.as_mut_ptr(), row: seen as isize };
-            product(block, false, (count, seen, value_width), g.starting_at(first), v.transposed(), 1.0);
+            score(&mut weights, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
+            score(&mut scores, (count, seen, value_width), g.starting_at(first), v.transposed(), 1.0);
             let rows = weights.chunks_exact_mut(seen).zip(scores.chunks_exact_mut(seen)).take(count);
             for (row, (weights, scores)) in rows.enumerate() {
                 let at = (self.batch * count_all + first + row) * heads + self.head;
@@ -209,30 +155,31 @@ impl Head<'_> {
                 }
             }
             let (weights, scores) = (Matrix::dense(&weights, seen), Matrix::dense(&scores, seen));
-            product(queries.starting_at(first), false, (count, width, seen), scores, k, self.scale);
+            // Safety: no other thread writes this head's results, here and below.
+            unsafe {
+                multiply(
+                    alone((count, width, seen), false),
+                    queries.starting_at(first),
+                    scores,
+                    k,
+                    self.scale,
+                )
+            };
             let adds = first > 0;
             let by_query = scores.transposed();
             // Keys that earlier blocks did not see have nothing yet.
             let earlier = if self.op.causal { keys.min(first) } else { keys };
             for (from, to, adds) in [(0, earlier.min(seen), adds), (earlier.min(seen), seen, false)] {
                 if from < to {
-                    let part = |matrix: Matrix| Matrix {
-                        // Safety: the column of the block is one of the matrix.
-                        data: unsafe { matrix.data.add(from) },
-                        ..matrix
-                    };
-                    let size = (to - from, width, count);
-                    product(
-                        by_key.starting_at(from),
-                        adds,
-                        size,
-                        part(by_query),
-                        q.starting_at(first),
-                        self.scale,
-                    );
-                    let size = (to - from, value_width, count);
-                    let weights = part(weights.transposed());
-                    product(by_value.starting_at(from), adds, size, weights, g.starting_at(first), 1.0);
+                    let (q, g) = (q.starting_at(first), g.starting_at(first));
+                    let by_query = by_query.starting_at(from);
+                    let size = alone((to - from, width, count), adds);
+                    // Safety: as above.
+                    unsafe { multiply(size, by_key.starting_at(from), by_query, q, self.scale) };
+                    let weights = weights.transposed().starting_at(from);
+                    let size = alone((to - from, value_width, count), adds);
+                    // Safety: as above.
+                    unsafe { multiply(size, by_value.starting_at(from), weights, g, 1.0) };
                 }
             }
         });

@@ -69,8 +69,8 @@ pub(crate) fn scores(query: &Tensor, key: &Tensor, scale: f64, causal: bool) -> 
         return Ok(scores);
     }
     let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
-    let row = scores.iota_of(scores.shape(), rows);
-    let sees = scores.iota_of(scores.shape(), columns).try_le(&row)?;
+    let row = scores.iota_of(scores.shape(), rows)?;
+    let sees = scores.iota_of(scores.shape(), columns)?.try_le(&row)?;
     sees.try_where_cond(&scores, f64::NEG_INFINITY)
 }
 
@@ -215,8 +215,7 @@ impl Structured for Attention {
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
         let sizes = Sizes::new(&inputs[0].meta.shape, &inputs[2].meta.shape);
-        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32);
-        Ok(())
+        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32)
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {

@@ -2,6 +2,8 @@
 //! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
 
 use super::{Direction, Sizes};
+use crate::backend::cpu::{Disjoint, Matrix, Product, Target, multiply};
+use crate::shape::product;
 use std::cell::Cell;
 use std::ops::{AddAssign, Mul, Range};
 use std::thread::LocalKey;
@@ -55,25 +57,6 @@ pub(super) fn convolve<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b:
     }
 }
 
-/// A result that several threads write to, each in its own places.
-#[derive(Clone, Copy)]
-struct Shared<T>(*mut T);
-unsafe impl<T> Send for Shared<T> {}
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    fn at(&self, offset: usize) -> *mut T {
-        self.0.wrapping_add(offset)
-    }
-
-    /// # Safety
-    /// The range must lie inside the memory, and no other thread may touch it meanwhile.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
-        unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }
-    }
-}
-
 /// Runs `work` on ranges that cover 0..count, on all cores; each call brings its own buffers.
 fn in_parallel(count: usize, work: impl Fn(Range<usize>) + Send + Sync) {
     let size = count.div_ceil(4 * crate::backend::cpu::threads()).max(1);
@@ -86,63 +69,14 @@ fn in_parallel(count: usize, work: impl Fn(Range<usize>) + Send + Sync) {
     ranges.into_iter().for_each(work);
 }
 
-/// A matrix in memory: where it starts, and how far rows and columns lie apart.
-#[derive(Clone, Copy)]
-struct Matrix<'a, T> {
-    values: &'a [T],
-    row: usize,
-    column: usize,
-}
-
-/// c (m × n, rows `row` apart) = a (m × k) · b (k × n), or c += that.
-///
-/// # Safety
-/// c must be the start of memory for m rows.
-unsafe fn product<T: Real>(
-    (m, n, k): (usize, usize, usize),
-    (c, row): (*mut T, usize),
-    add: bool,
-    a: Matrix<T>,
-    b: Matrix<T>,
-    parallel: bool,
-) {
-    let last = |matrix: &Matrix<T>, rows: usize, columns: usize| {
-        (rows - 1) * matrix.row + (columns - 1) * matrix.column < matrix.values.len()
-    };
-    assert!(last(&a, m, k) && last(&b, k, n), "a product reads outside of its operands");
-    #[cfg(not(target_arch = "wasm32"))]
-    let parallelism = if parallel { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
-    #[cfg(target_arch = "wasm32")]
-    let (parallelism, _) = (gemm::Parallelism::None, parallel);
-    // Safety: checked above for the operands; the caller vouches for c.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c,
-            1,
-            row as isize,
-            add,
-            a.values.as_ptr(),
-            a.column as isize,
-            a.row as isize,
-            b.values.as_ptr(),
-            b.column as isize,
-            b.row as isize,
-            if add { T::one() } else { T::zero() },
-            T::one(),
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
+/// A product that one thread makes.
+fn alone(m: usize, n: usize, k: usize) -> Product {
+    Product { m, n, k, adds: false, parallel: false }
 }
 
 /// Positions of a block, so that `depth` rows of them fit the cache.
 fn block_size(positions: usize, depth: usize) -> usize {
-    let blocks = (positions * depth).div_ceil(COLUMNS).clamp(1, positions.div_ceil(64));
+    let blocks = product([positions, depth]).div_ceil(COLUMNS).clamp(1, positions.div_ceil(64));
     positions.div_ceil(blocks)
 }
 
@@ -241,7 +175,7 @@ impl Sizes {
 fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
     let (depth, positions) = (sizes.inputs * sizes.taps(), sizes.output_plane());
     let size = block_size(positions, depth);
-    let (blocks, result) = (positions.div_ceil(size), Shared(y.as_mut_ptr()));
+    let (blocks, result) = (positions.div_ceil(size), Disjoint::new(y));
     in_parallel(sizes.images * sizes.groups * blocks, |jobs| {
         with_columns(|columns| {
             for job in jobs {
@@ -250,18 +184,17 @@ fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
                 let block = start..(start + size).min(positions);
                 let x = &x[matrix * sizes.inputs * sizes.input_plane()..];
                 let windows = if sizes.is_pointwise() {
-                    Matrix { values: &x[start..], row: positions, column: 1 }
+                    Matrix::dense(&x[start..], positions)
                 } else {
                     sizes.fill_columns(x, &block, columns);
-                    Matrix { values: columns, row: block.len(), column: 1 }
+                    Matrix::dense(columns, block.len())
                 };
-                let weight = Matrix { values: &w[group * sizes.outputs * depth..], row: depth, column: 1 };
-                let y = matrix * sizes.outputs * positions + start;
+                let weight = Matrix::dense(&w[group * sizes.outputs * depth..], depth);
+                let offset = matrix * sizes.outputs * positions + start;
+                let to = Target { memory: &result, offset, row: positions };
+                let size = alone(sizes.outputs, block.len(), depth);
                 // Safety: every job has its own images, groups and columns of y.
-                unsafe {
-                    let shape = (sizes.outputs, block.len(), depth);
-                    product(shape, (result.at(y), positions), false, weight, windows, false);
-                }
+                unsafe { multiply(size, to, weight, windows, T::one()) };
             }
         });
     });
@@ -276,7 +209,7 @@ fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
     let channels = sizes.inputs.div_ceil(share);
     let parts = sizes.inputs.div_ceil(channels);
     let size = block_size(positions, channels * taps);
-    let result = Shared(x.as_mut_ptr());
+    let result = Disjoint::new(x);
     in_parallel(matrices * parts, |jobs| {
         with_columns(|columns| {
             for job in jobs {
@@ -285,24 +218,25 @@ fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
                 let channels = channels.min(sizes.inputs - first);
                 let row = sizes.inputs * taps;
                 let weight = &w[group * sizes.outputs * row + first * taps..];
-                let weight = Matrix { values: weight, row: 1, column: row };
+                let weight = Matrix::dense(weight, row).transposed();
                 let start = (matrix * sizes.inputs + first) * plane;
                 // Safety: every job has its own channels of its own images.
-                let x = unsafe { result.slice(start, channels * plane) };
+                let x = unsafe { result.slice(start..start + channels * plane) };
                 for start in (0..positions).step_by(size) {
                     let block = start..(start + size).min(positions);
                     let y = &y[matrix * sizes.outputs * positions + start..];
-                    let y = Matrix { values: y, row: positions, column: 1 };
-                    let shape = (channels * taps, block.len(), sizes.outputs);
+                    let y = Matrix::dense(y, positions);
+                    let size = alone(channels * taps, block.len(), sizes.outputs);
                     if sizes.is_pointwise() {
-                        let x = x[start..].as_mut_ptr();
-                        // Safety: x holds `channels` rows of all positions.
-                        unsafe { product(shape, (x, positions), false, weight, y, false) };
+                        let to = Target { memory: &Disjoint::new(x), offset: start, row: positions };
+                        // Safety: x is the job's own.
+                        unsafe { multiply(size, to, weight, y, T::one()) };
                         continue;
                     }
                     columns.resize(channels * taps * block.len(), T::zero());
-                    // Safety: the columns were made as long as this.
-                    unsafe { product(shape, (columns.as_mut_ptr(), block.len()), false, weight, y, false) };
+                    let to = Target { memory: &Disjoint::new(columns), offset: 0, row: block.len() };
+                    // Safety: the columns are the thread's own.
+                    unsafe { multiply(size, to, weight, y, T::one()) };
                     sizes.add_columns(columns, &block, x);
                 }
             }
@@ -320,33 +254,35 @@ fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
     let parts = jobs.min(PARTS).min(PARTIAL / w.len()).max(1);
     let (each, matrix) = (jobs.div_ceil(parts), sizes.outputs * depth);
     let mut partial = vec![T::zero(); if parts > 1 { (parts - 1) * w.len() } else { 0 }];
-    let (first, rest) = (Shared(w.as_mut_ptr()), Shared(partial.as_mut_ptr()));
+    let weights = w.len();
+    let (first, rest) = (Disjoint::new(w), Disjoint::new(&mut partial));
     let run = |part: usize, group: usize| {
-        let total = if part == 0 { first.at(0) } else { rest.at((part - 1) * matrix * sizes.groups) };
-        let total = total.wrapping_add(group * matrix);
+        let (memory, earlier) = if part == 0 { (&first, 0) } else { (&rest, part - 1) };
+        let total = Target { memory, offset: (earlier * sizes.groups + group) * matrix, row: depth };
         with_columns(|columns| {
             for job in part * each..((part + 1) * each).min(jobs) {
                 let (image, start) = (job / blocks, job % blocks * size);
                 let block = start..(start + size).min(positions);
                 let x = &x[(image * sizes.groups + group) * sizes.inputs * sizes.input_plane()..];
                 let windows = if sizes.is_pointwise() {
-                    Matrix { values: &x[start..], row: 1, column: positions }
+                    Matrix::dense(&x[start..], positions).transposed()
                 } else {
                     sizes.fill_columns(x, &block, columns);
-                    Matrix { values: columns, row: 1, column: block.len() }
+                    Matrix::dense(columns, block.len()).transposed()
                 };
                 let y = &y[(image * sizes.groups + group) * sizes.outputs * positions + start..];
-                let y = Matrix { values: y, row: positions, column: 1 };
-                let shape = (sizes.outputs, depth, block.len());
+                let y = Matrix::dense(y, positions);
+                let own = alone(sizes.outputs, depth, block.len());
+                let size = Product { adds: true, parallel: parts * sizes.groups == 1, ..own };
                 // Safety: every part and group has its own memory of `matrix` elements.
-                unsafe { product(shape, (total, depth), true, y, windows, parts * sizes.groups == 1) };
+                unsafe { multiply(size, total, y, windows, T::one()) };
             }
         });
     };
     in_parallel(parts * sizes.groups, |jobs| {
         jobs.for_each(|job| run(job / sizes.groups, job % sizes.groups));
     });
-    for part in partial.chunks_exact(w.len()) {
+    for part in partial.chunks_exact(weights) {
         w.iter_mut().zip(part).for_each(|(sum, &part)| *sum += part);
     }
 }
@@ -355,15 +291,16 @@ fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
 fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], result: &mut [T]) {
     let (positions, taps, plane) = (sizes.output_plane(), sizes.taps(), sizes.input_plane());
     let (images, groups, outputs, step) = (sizes.images, sizes.groups, sizes.outputs, sizes.stride[2]);
-    let (all, result) = (0..positions, Shared(result.as_mut_ptr()));
+    let (all, result) = (0..positions, Disjoint::new(result));
     match direction {
         Direction::Forward => in_parallel(images * groups, |jobs| {
             for job in jobs {
                 let x = &a[job * plane..][..plane];
                 for o in 0..outputs {
                     let w = &b[(job % groups * outputs + o) * taps..][..taps];
+                    let start = (job * outputs + o) * positions;
                     // Safety: every job has its own channels of y.
-                    let y = unsafe { result.slice((job * outputs + o) * positions, positions) };
+                    let y = unsafe { result.slice(start..start + positions) };
                     for (tap, &w) in w.iter().enumerate() {
                         sizes.runs(tap, &all, |Run { at, from, len }| {
                             let (y, x) = (&mut y[at..at + len], &x[from..]);
@@ -379,7 +316,7 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
         Direction::Input => in_parallel(images * groups, |jobs| {
             for job in jobs {
                 // Safety: every job has its own channel of x.
-                let x = unsafe { result.slice(job * plane, plane) };
+                let x = unsafe { result.slice(job * plane..(job + 1) * plane) };
                 for o in 0..outputs {
                     let w = &b[(job % groups * outputs + o) * taps..][..taps];
                     let y = &a[(job * outputs + o) * positions..][..positions];
@@ -398,7 +335,7 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
         Direction::Weight => in_parallel(groups * outputs, |jobs| {
             for job in jobs {
                 // Safety: every job has its own kernel.
-                let w = unsafe { result.slice(job * taps, taps) };
+                let w = unsafe { result.slice(job * taps..(job + 1) * taps) };
                 for image in 0..images {
                     let x = &a[(image * groups + job / outputs) * plane..][..plane];
                     let y = &b[(image * groups * outputs + job) * positions..][..positions];

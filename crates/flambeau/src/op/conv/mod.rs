@@ -24,10 +24,11 @@ use super::elementwise::Block;
 use super::structured::{Exact, Layout, Program, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::fits_shader;
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
 use std::sync::Arc;
@@ -83,15 +84,15 @@ fn spatial(shape: &[usize]) -> [usize; 3] {
 impl Sizes {
     /// Elements of a channel of x, of y, and of a kernel.
     fn input_plane(&self) -> usize {
-        self.input.iter().product()
+        product(self.input)
     }
 
     fn output_plane(&self) -> usize {
-        self.output.iter().product()
+        product(self.output)
     }
 
     fn taps(&self) -> usize {
-        self.kernel.iter().product()
+        product(self.kernel)
     }
 
     /// Visits every product of the definition: the offsets of its elements of x, w and y.
@@ -240,6 +241,12 @@ impl Structured for Conv {
             return Ok(Vec::new());
         }
         let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
+        for d in 0..3 {
+            let last = product([sizes.output[d].saturating_sub(1), sizes.stride[d]]);
+            let taps = product([sizes.kernel[d], sizes.dilation[d]]);
+            let reach = last.saturating_add(taps).saturating_add(sizes.padding[d]);
+            fits_shader(self.name(), "the windows' reach", reach)?;
+        }
         Ok(wgsl::programs(self.direction, &sizes, call))
     }
 }

@@ -23,6 +23,7 @@ use crate::op::matmul::Sizes;
 use crate::op::matmul::tiling::{DEPTH, large};
 use crate::op::results::Results;
 use crate::op::structured::Program;
+use crate::shape::product;
 
 impl Shader<'_> {
     /// The shader of an input gradient that has phases and fills the GPU; None if it does not.
@@ -38,7 +39,7 @@ impl Shader<'_> {
     // A function of its own, so that a browser can fetch it when it is needed.
     #[inline(never)]
     fn all_phases(&self, strided: &[usize]) -> Option<Vec<Program>> {
-        let phases: usize = strided.iter().map(|&d| self.sizes.stride[d]).product();
+        let phases = product(strided.iter().map(|&d| self.sizes.stride[d]));
         let products = self.sizes.groups * phases;
         let product = self.largest_phase();
         let Product { rows, columns, depth } = product;
@@ -53,8 +54,8 @@ impl Shader<'_> {
     /// The product of the phase with the most taps.
     fn largest_phase(&self) -> Product {
         let sizes = self.sizes;
-        let taps: usize = (0..3).map(|d| sizes.kernel[d].div_ceil(sizes.stride[d])).product();
-        let positions: usize = self.positions_of_phase().iter().product();
+        let taps = product((0..3).map(|d| sizes.kernel[d].div_ceil(sizes.stride[d])));
+        let positions = product(self.positions_of_phase());
         Product { rows: sizes.inputs, columns: sizes.images * positions, depth: sizes.outputs * taps }
     }
 
@@ -198,7 +199,7 @@ fn target_of(i: u32, group: u32) -> u32 {{
     return (column.base * {all_inputs}u + group * {inputs}u) * {input_plane}u + {target};
 }}
 ",
-            count = positions.iter().product::<usize>(),
+            count = product(positions),
             coordinates = self.unravel(&positions),
             at = self.each_dim(|d| format!(", at{d}")),
             no_place = self.no_place(),

@@ -22,6 +22,7 @@ use crate::op::parts::{scratch, sum_of_parts};
 use crate::op::results::Results;
 use crate::op::structured::{Bound, Program, Trust};
 use crate::plan::kernel::StructuredCall;
+use crate::shape::product;
 
 /// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.
 pub(super) const LONGEST: usize = 32_768;
@@ -134,7 +135,7 @@ impl Shader<'_> {
         let forward = self.direction != Direction::Input;
         let (channels, read) = self.read();
         let positions = if forward { &sizes.output } else { &sizes.input };
-        let plane: usize = read.iter().product();
+        let plane = product(read);
         let place = self.each_dim(|d| match (forward, sizes.stride[d], sizes.padding[d]) {
             (true, stride, padding) => format!(", at{d} * {stride}u - {padding}u"),
             (false, _, padding) => format!(", at{d} + {padding}u"),
@@ -157,7 +158,7 @@ fn tap(i: u32) -> Half {{
             window = self.window_function(&sizes.stride),
             no_place = self.no_place(),
             no_tap = self.no_tap(),
-            positions = positions.iter().product::<usize>(),
+            positions = product(positions),
             place_coordinates = self.unravel(positions),
             all = sizes.groups * channels,
             taps = channels * sizes.taps(),

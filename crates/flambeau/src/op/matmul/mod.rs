@@ -19,6 +19,7 @@ use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
+use crate::shape::product;
 use crate::tensor::Tensor;
 use cpu::{float_product, integer_product};
 use half::f16;
@@ -41,7 +42,7 @@ pub(super) struct Sizes {
 
 fn sizes(a: &[usize], c: &[usize]) -> Sizes {
     let rank = c.len();
-    Sizes { batches: c[..rank - 2].iter().product(), m: c[rank - 2], n: c[rank - 1], k: a[rank - 1] }
+    Sizes { batches: product(&c[..rank - 2]), m: c[rank - 2], n: c[rank - 1], k: a[rank - 1] }
 }
 
 impl Structured for MatMul {

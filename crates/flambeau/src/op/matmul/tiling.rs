@@ -53,7 +53,7 @@ impl Tile {
             128..256 => 0.8 * self.speed,
             _ => self.speed,
         };
-        let product = |sizes: &[usize]| sizes.iter().map(|&size| size as f64).product::<f64>();
+        let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
         let operations = product(&[2, in_turn, PROCESSORS, rows, columns, part_length(k, parts)]);
         let of_parts = match parts {
             1 => 0.0,

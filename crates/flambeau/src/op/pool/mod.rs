@@ -11,10 +11,11 @@ use super::elementwise::Block;
 use super::structured::{Exact, Layout, Program, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::fits_shader;
 use crate::dtype::{DType, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::kernel::StructuredCall;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
 use smallvec::smallvec;
@@ -94,6 +95,10 @@ impl Pool {
     /// The node of the maxima: values and places.
     #[track_caller]
     pub fn max(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
+        if i32::try_from(self.input_plane()).is_err() {
+            let message = format!("places in the channels of {} do not fit into i32", x.shape());
+            return Err(Error::shape(self.name(), message));
+        }
         let shape = self.shape_of(x.shape(), self.output);
         let outputs = smallvec![Meta::new(&shape, x.dtype()), Meta::new(&shape, DType::I32)];
         let op = Op::Structured(StructuredOp::Pool(Arc::new(self.clone())));
@@ -122,11 +127,11 @@ impl Pool {
     }
 
     fn input_plane(&self) -> usize {
-        self.input.iter().product()
+        product(self.input)
     }
 
     fn output_plane(&self) -> usize {
-        self.output.iter().product()
+        product(self.output)
     }
 
     /// Window `o` along dimension `d`.
@@ -134,7 +139,9 @@ impl Pool {
         let (input, output) = (self.input[d], self.output[d]);
         match self.windows[d] {
             Window::Adaptive => {
-                let (start, end) = (o * input / output, ((o + 1) * input).div_ceil(output));
+                let share = |o: usize| (o as u128 * input as u128, output as u128);
+                let ((before, parts), (past, _)) = (share(o), share(o + 1));
+                let (start, end) = ((before / parts) as usize, past.div_ceil(parts) as usize);
                 Span { start, end, step: 1, size: end - start }
             }
             Window::Sliding { kernel, stride, padding, dilation } => {
@@ -158,9 +165,16 @@ impl Pool {
         std::array::from_fn(|d| (0..self.output[d]).map(|o| self.span(d, o)).collect())
     }
 
-    /// Does some window have no element at all?
+    /// Does some window have no element at all? Only one that starts before the input can step over all of it, and only
+    /// with steps that are larger.
     pub fn has_empty_window(&self) -> bool {
-        self.spans().iter().flatten().any(|span| span.start >= span.end)
+        (0..3).any(|d| match self.windows[d] {
+            Window::Sliding { stride, padding, dilation, .. } if dilation > self.input[d] => {
+                let early = padding.div_ceil(stride).min(self.output[d]);
+                (0..early).map(|o| self.span(d, o)).any(|span| span.start >= span.end)
+            }
+            _ => false,
+        })
     }
 
     /// What the sums of a window are divided by, given its spans.
@@ -169,7 +183,7 @@ impl Pool {
             PoolKind::Mean(Divisor::Given(divisor)) | PoolKind::MeanBackward(Divisor::Given(divisor)) => {
                 divisor
             }
-            _ => spans.iter().map(|span| span.size).product(),
+            _ => product(spans.map(|span| span.size)),
         }
     }
 
@@ -315,6 +329,16 @@ impl Structured for Pool {
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         if call.outputs[0].1.numel() == 0 {
             return Ok(Vec::new());
+        }
+        for d in 0..3 {
+            let reach = match self.windows[d] {
+                Window::Sliding { kernel, stride, padding, dilation } => {
+                    let last = product([self.output[d].saturating_sub(1), stride]);
+                    last.saturating_add(product([kernel, dilation])).saturating_add(padding)
+                }
+                Window::Adaptive => product([self.input[d], self.output[d].saturating_add(1)]),
+            };
+            fits_shader(self.name(), "the windows' reach", reach)?;
         }
         Ok(vec![wgsl::program(self, call)])
     }

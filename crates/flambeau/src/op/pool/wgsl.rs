@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::op::results::Results;
 use crate::op::structured::{Bound, Program, Structured, Trust};
 use crate::plan::kernel::StructuredCall;
+use crate::shape::product;
 
 pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
     let dtype = call.outputs[0].1.dtype;
@@ -99,7 +100,7 @@ impl Pool {
 
     /// WGSL that takes `at` apart into a channel and coordinates `c0`, `c1`, ….
     fn unravel(&self, sizes: [usize; 3]) -> String {
-        let mut code = format!("    let channel = at / {}u;\n", sizes.iter().product::<usize>());
+        let mut code = format!("    let channel = at / {}u;\n", product(sizes));
         let mut inner = 1;
         for d in self.dims().into_iter().rev() {
             code += &format!("    let c{d} = at / {inner}u % {}u;\n", sizes[d]);

@@ -51,7 +51,7 @@ impl Structured for Scatter {
         let (g, index, dim) = (v.grad(), v.input(1), self.dim as isize);
         let base = match self.mode {
             Mode::Add => g.clone(),
-            Mode::Set => g.try_scatter(dim, index, g.full_of(index.shape(), 0))?,
+            Mode::Set => g.try_scatter(dim, index, g.full_of(index.shape(), 0)?)?,
         };
         Ok(vec![Some(base), None, Some(g.try_gather(dim, index)?)])
     }

@@ -4,6 +4,7 @@ use super::layers::RnnNonlinearity;
 use super::step::{self, affine};
 use crate::error::{Error, Result, expect};
 use crate::nn::{Module, Parameter, init};
+use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The weights of a cell, under PyTorch's names.
@@ -23,7 +24,7 @@ impl CellWeights {
         bias: bool,
         options: &TensorOptions,
     ) -> Result<CellWeights> {
-        let (rows, bound) = (gates * hidden_size, 1.0 / (hidden_size.max(1) as f64).sqrt());
+        let (rows, bound) = (product([gates, hidden_size]), 1.0 / (hidden_size.max(1) as f64).sqrt());
         let matrix = |columns: usize| init::uniform_parameter([rows, columns], bound, options);
         let vector = || bias.then(|| init::uniform_parameter([rows], bound, options)).transpose();
         Ok(CellWeights {
@@ -77,7 +78,7 @@ impl CellWeights {
         for state in states {
             let state = match state {
                 Some(state) => raised(state)?,
-                None => Tensor::zeros(shape, (input.dtype(), input.device())),
+                None => Tensor::try_full(shape, 0.0, (input.dtype(), input.device()))?,
             };
             if state.shape().dims() != shape {
                 return Err(Error::shape(name, format!("state {} must be {shape:?}", state.shape())));

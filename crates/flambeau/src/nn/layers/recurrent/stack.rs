@@ -4,10 +4,11 @@ use super::sequence::Sequence;
 use super::step::{Kind, affine};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::nn::layers::check_layers;
 use crate::nn::utils::{PackedSequence, SequenceLayout, pack_padded_sequence, pad_packed_sequence};
 use crate::nn::{Mode, Module, Parameter, Part, init};
 use crate::rng::Generator;
-use crate::shape::Shape;
+use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The settings that all kinds share, and the sizes.
@@ -33,6 +34,7 @@ impl Settings {
             let Settings { hidden_size, num_layers, .. } = self;
             return refuse(format!("{num_layers} layers of {hidden_size} units: both must be above 0"));
         }
+        check_layers(self.name, self.num_layers)?;
         if !(0.0..=1.0).contains(&self.dropout) {
             return refuse(format!("dropout {} is outside 0..=1", self.dropout));
         }
@@ -89,7 +91,7 @@ impl Weights {
     /// All in U(−1/√hidden, 1/√hidden).
     fn new(settings: &Settings, inputs: usize, options: &TensorOptions) -> Result<Weights> {
         let hidden = settings.hidden_size;
-        let (rows, bound) = (settings.kind.gates() * hidden, 1.0 / (hidden as f64).sqrt());
+        let (rows, bound) = (product([settings.kind.gates(), hidden]), 1.0 / (hidden as f64).sqrt());
         let matrix = |rows: usize, columns: usize| init::uniform_parameter([rows, columns], bound, options);
         let vector = || init::uniform_parameter([rows], bound, options);
         Ok(Weights {
@@ -151,7 +153,8 @@ impl Stack {
         settings.check()?;
         let (options, directions) = (options.into(), settings.directions());
         let weights = (0..settings.num_layers * directions).map(|k| {
-            let inputs = if k < directions { settings.input_size } else { directions * settings.outputs() };
+            let inputs =
+                if k < directions { settings.input_size } else { product([directions, settings.outputs()]) };
             Weights::new(&settings, inputs, &options)
         });
         let weights = weights.collect::<Result<_>>()?;
@@ -197,7 +200,8 @@ impl Stack {
             return Err(Error::shape(self.settings.name, message));
         }
         let shape = Shape::from([input.size(0), input.size(1)]);
-        let running = lengths.try_to_dtype(DType::I32)?.try_gt(input.iota_of(&shape, 0))?.try_unsqueeze(2)?;
+        let running =
+            lengths.try_to_dtype(DType::I32)?.try_gt(input.iota_of(&shape, 0)?)?.try_unsqueeze(2)?;
         let mut outcome = self.run_by_time(&input, hidden, cell, Some(&running))?;
         outcome.output = self.by_time(&outcome.output)?;
         Ok(outcome)
@@ -298,7 +302,7 @@ impl Stack {
     fn first_states(&self, given: Option<&Tensor>, input: &Tensor, size: usize) -> Result<Tensor> {
         let shape = [self.weights.len(), input.size(1), size];
         match given {
-            None => Ok(Tensor::zeros(shape, (input.dtype(), input.device()))),
+            None => Tensor::try_full(shape, 0.0, (input.dtype(), input.device())),
             Some(state) if state.shape().dims() == shape => Ok(state.clone()),
             Some(state) => {
                 let message = format!("first state {} must be {shape:?}", state.shape());
