@@ -104,6 +104,11 @@ impl Params {
         Params { baked: true, ..Params::default() }
     }
 
+    /// Are numbers that never change written into the shader?
+    pub fn is_baked(&self) -> bool {
+        self.baked
+    }
+
     /// Adds a number; returns the WGSL that stands for it.
     pub fn push(&mut self, param: Param) -> String {
         match &param {
@@ -219,6 +224,11 @@ pub(crate) fn fits_shader(op: &'static str, what: &str, number: usize) -> Result
     let (what, limit) = (format!("{op}: {what}"), i32::MAX as u64);
     Err(Error::Limit { what, requested: number as u64, limit_name: "i32 of WGSL", limit })
 }
+
+/// A zero that no compiler knows: the third coordinate of a grid of two. Loops whose bounds are uniforms start from it.
+/// Where uniforms and constants alone say how often a loop runs, lavapipe (Mesa 22.3) writes the uniforms' values into a copy
+/// of the shader and compiles that, at every dispatch and for good: half a megabyte each (2026-11-16).
+pub(crate) const ZERO: &str = "group.z";
 
 /// A grid of workgroups for `count` threads: a kernel finds its number as
 /// `(group.x + group.y * groups.x) * size + thread`.

@@ -7,7 +7,7 @@ use super::elementwise::Block;
 use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::groups_for;
+use crate::backend::wgsl::{ZERO, groups_for};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
@@ -263,7 +263,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         {load}
     }}
     workgroupBarrier();
-    for (var run = params[0].w; run <= last_run; run *= 2u) {{
+    for (var run = params[0].w + {ZERO}; run <= last_run; run *= 2u) {{
         for (var distance = min(run, {BLOCK}u) / 2u; distance > 0u; distance /= 2u) {{
             for (var e = thread; e < {half}u; e += {THREADS}u) {{
                 let i = lower(e, distance);

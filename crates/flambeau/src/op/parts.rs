@@ -3,7 +3,7 @@
 
 use super::results::Results;
 use super::structured::{Bound, Program, Trust};
-use crate::backend::wgsl::{Params, groups_for, lane_type};
+use crate::backend::wgsl::{Params, ZERO, groups_for, lane_type};
 use crate::plan::kernel::StructuredCall;
 
 /// The buffer of the parts' results, (parts, output…), where there is more than one.
@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let at = (group.x + group.y * groups.x) * 64u + thread;
     if (at >= {numel}) {{ return; }}
     var sum = {lane}(0);
-    for (var part = 0u; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
+    for (var part = {ZERO}; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
     put(at, sum);
 }}
 ",

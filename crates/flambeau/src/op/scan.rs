@@ -4,7 +4,7 @@ use super::elementwise::Block;
 use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{groups_for, lane_type, narrow, storage_type, widen};
+use crate::backend::wgsl::{ZERO, groups_for, lane_type, narrow, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::plan::kernel::StructuredCall;
@@ -197,7 +197,7 @@ impl Scan {
     if (row >= rows) {{ return; }}
     let base = (row / inner) * length * inner + row % inner;
     var running = {identity};
-    for (var k = 0u; k < length; k++) {{
+    for (var k = {ZERO}; k < length; k++) {{
         let at = base + {position} * inner;
         running = running {symbol} {value};
         y[at] = {result};
@@ -221,7 +221,7 @@ impl Scan {
     if (row >= rows) {{ return; }}
     let base = (row / inner) * length * inner + row % inner;
     var carry = {identity};
-    for (var start = 0u; start < length; start += {chunk}u) {{
+    for (var start = {ZERO}; start < length; start += {chunk}u) {{
         var own: array<{lane}, {EACH}>;
         var running = {identity};
         for (var t = 0u; t < {EACH}u; t++) {{

@@ -236,10 +236,7 @@ fn layers_without_end() {
     refused(attention.map(drop), "has more than");
     refused(BatchNorm1d::try_with_options(HUGE, Default::default(), &cpu()).map(drop), "has more than");
     let config = GptConfig { vocabulary: 9, context: 8, layers: 1, heads: 1, width: 2, ..Default::default() };
-    refused(
-        Gpt::try_new(GptConfig { layers: HUGE, ..config }, &cpu()).map(drop),
-        "layers are more than",
-    );
+    refused(Gpt::try_new(GptConfig { layers: HUGE, ..config }, &cpu()).map(drop), "layers are more than");
     refused(Gpt::try_new(GptConfig { width: HUGE, ..config }, &cpu()).map(drop), "has more than");
     let gpt = Gpt::try_new(config, &cpu()).unwrap();
     refused(gpt.try_cache(HUGE).map(drop), "has more than");

@@ -310,6 +310,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         values.div_ceil(ROW_PIECES).next_power_of_two().clamp(FEWEST_ROW_THREADS, ROW_THREADS)
     }
 
+    /// Where a loop over all of a row starts; sizes in the text let it be unrolled.
+    pub fn start(&self) -> &'static str {
+        if self.params.is_baked() { "0u" } else { wgsl::ZERO }
+    }
+
     fn thread_body(&mut self) -> String {
         let kernel = self.kernel;
         let mut body = String::from("    let index = number;\n");
@@ -318,7 +323,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             let fold = Fold::new(reduce.kind, kernel.insts[arg].dtype, position, "", self);
             let count = self.params.size(kernel.inner_count());
             body += &fold.declare(1);
-            _ = writeln!(body, "    for (var r = 0u; r < {count}; r++) {{");
+            _ = writeln!(body, "    for (var r = {}; r < {count}; r++) {{", self.start());
             body += &self.coordinates("r", kernel.kept..kernel.space.len(), 2);
             body += &self.stage(true, 2);
             body += &fold.take(&format!("v{arg}"), "r", 2);

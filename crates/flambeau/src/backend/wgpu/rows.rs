@@ -241,7 +241,10 @@ impl Generator<'_> {
                         "    {{\n        let q = thread + {}u;\n        if (q < {units}) {{",
                         piece * threads
                     ),
-                    (None, 1) => writeln!(body, "    for (var q = 0u; q < {units}; q++) {{\n        {{"),
+                    (None, 1) => {
+                        let start = self.start();
+                        writeln!(body, "    for (var q = {start}; q < {units}; q++) {{\n        {{")
+                    }
                     (None, threads) => {
                         writeln!(
                             body,

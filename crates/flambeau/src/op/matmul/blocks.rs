@@ -4,7 +4,7 @@
 
 use super::Sizes;
 use super::simple::matrix;
-use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
+use crate::backend::wgsl::{Params, ZERO, groups_for, storage_type, widen};
 use crate::op::results::Results;
 use crate::op::structured::{Bound, Program, Trust};
 use crate::plan::kernel::StructuredCall;
@@ -59,7 +59,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let column = block % {across} * {BLOCK}u;
     let row = block / {across} % {down} * {BLOCK}u;
     let batch = block / ({across} * {down});
-{find_a}{find_b}{starts}    for (var i = 0u; i < {k}; i++) {{
+{find_a}{find_b}{starts}    for (var i = {ZERO}; i < {k}; i++) {{
 {reads}{sums}    }}
 {writes}}}
 ",

@@ -1,7 +1,7 @@
 //! The product on the GPU with one thread per result: for integers, and for products too small for tiles.
 
 use super::Sizes;
-use crate::backend::wgsl::{Params, groups_for, lane_type, storage_type, widen};
+use crate::backend::wgsl::{Params, ZERO, groups_for, lane_type, storage_type, widen};
 use crate::op::results::Results;
 use crate::op::structured::{Bound, Param, Program, Trust};
 use crate::plan::kernel::{Operand, StructuredCall};
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {find_a}    at_a += row * {row_a};
 {find_b}    at_b += column * {column_b};
     var sum = {lane}(0);
-    for (var i = 0u; i < {k}; i++) {{
+    for (var i = {ZERO}; i < {k}; i++) {{
         sum += {read_a} * {read_b};
     }}
     put(at, sum);

@@ -7,7 +7,7 @@ use super::elementwise::Block;
 use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{self, Params, narrow, status_declaration, storage_type, widen};
+use crate::backend::wgsl::{self, Params, ZERO, narrow, status_declaration, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::plan::kernel::StructuredCall;
@@ -184,7 +184,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {coordinates}    var result = {first};
     if ({inside}) {{
         let step = {step};
-        for (var j = {begin}; j < {end}; j++) {{
+        for (var j = {begin} + {ZERO}; j < {end}; j++) {{
             let found = u32(index[indexes + j * {index_step}]);
             if (found == place) {{ {combine} }}
             if (place == 0u && found >= {size}) {{ {fault} }}
