@@ -70,7 +70,7 @@ impl Ground {
         remove(&self.folder.join(out))?;
         for _ in 0..KILLS {
             let mut program = self.start(out).spawn().map_err(|error| error.to_string())?;
-            std::thread::sleep(length.mul_f64(random.unit()));
+            std::thread::sleep(length.mul_f64(random.unit() * 0.6));
             program.kill().map_err(|error| error.to_string())?;
             let output = program.wait_with_output().map_err(|error| error.to_string())?;
             resumed += u64::from(said(&output).contains("resumed after step"));

@@ -96,7 +96,7 @@ fn missing_and_wrong_files_say_what_to_do() {
     let sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
     assert!(notes().sha256(sum).read().is_ok() && notes().sha256(sum.to_uppercase()).read().is_ok());
     refused(notes().sha256("00").read(), "SHA-256 00 was expected, 2cf24dba");
-    refused(notes().with_limit(4).read(), "more than 4 bytes");
+    refused(notes().with_limit(4).read(), "larger than the limit of 4 bytes");
     refused(read_idx(&notes()), "not an idx file");
 }
 
