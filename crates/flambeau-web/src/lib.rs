@@ -32,17 +32,35 @@ extern "C" {
     fn console_error(message: &str);
 }
 
+thread_local! {
+    /// Told of a panic, before WebAssembly traps.
+    static ON_PANIC: std::cell::RefCell<Option<js_sys::Function>> = const { std::cell::RefCell::new(None) };
+}
+
 /// Runs once, when the module is loaded: a panic tells where it was before WebAssembly traps.
 #[wasm_bindgen(start)]
 pub fn start() {
-    std::panic::set_hook(Box::new(|panic| console_error(&format!("flambeau: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.to_string();
+        console_error(&format!("flambeau: {message}"));
+        if let Some(told) = ON_PANIC.take() {
+            // What it throws has nowhere to go: the module is about to end.
+            let _ = told.call1(&JsValue::NULL, &message.into());
+        }
+    }));
 }
 
-/// Ends the module as a fault in it would, to try what happens then.
+/// Calls a function with the message when the module panics. A panic in something asynchronous would otherwise leave its
+/// promise open for ever.
 #[wasm_bindgen]
-pub fn module_trap() {
-    #[cfg(target_arch = "wasm32")]
-    core::arch::wasm32::unreachable();
+pub fn on_panic(told: js_sys::Function) {
+    ON_PANIC.set(Some(told));
+}
+
+/// Panics where a value is waited for, to try what happens then.
+#[wasm_bindgen]
+pub async fn module_panic() {
+    panic!("asked for");
 }
 
 /// The bytes of the module's own memory.

@@ -61,6 +61,7 @@ async function start(source?: WasmSource): Promise<void> {
   const module = await compiled(place);
   const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), later: { load: loadWholeNow } });
   bindings.finish(instance, module);
+  bindings.on_panic(endWaits);
   first = instance.exports;
   // Outside of browsers nothing is fetched, and there is no way to read a file at once that all runtimes share.
   if (laterPlace !== undefined && isFile(laterPlace)) await loadWhole();
@@ -153,15 +154,31 @@ function nudge(pause: number): void {
   }, pause);
 }
 
+/** How to end what is being waited for. A module that has panicked never answers. */
+const waits = new Set<(error: Error) => void>();
+
+function endWaits(message: string): void {
+  const error = new Error(`flambeau has stopped: ${message}. Load the page again, or start a new worker.`);
+  for (const end of waits) end(error);
+  waits.clear();
+}
+
 /** Waits for something that comes from a device, and makes the browser look for it. */
 export async function arrived<T>(work: Promise<T>): Promise<T> {
-  if (!looksSeldom) return work;
+  if (looksSeldom) {
+    if (nudging !== undefined) clearTimeout(nudging);
+    nudge(0);
+  }
   waiting += 1;
-  if (nudging !== undefined) clearTimeout(nudging);
-  nudge(0);
+  let end: ((error: Error) => void) | undefined;
   try {
-    return await work;
+    return await new Promise<T>((resolve, reject) => {
+      end = reject;
+      waits.add(reject);
+      work.then(resolve, reject);
+    });
   } finally {
     waiting -= 1;
+    if (end !== undefined) waits.delete(end);
   }
 }

@@ -8,7 +8,7 @@ import type { Tensor } from "../tensor.js";
 import { Trainer, type EpochReport, type Outcome, type Progress, type TrainerOptions } from "../trainer.js";
 import type { Command, Report, StartOptions } from "./messages.js";
 import { Checkpoints, openStore } from "./store.js";
-import { wasm } from "../wasm.js";
+import { arrived, wasm } from "../wasm.js";
 
 /** What is trained, on the device that `define` finds as the current one. */
 export interface Training<M extends Module> {
@@ -158,7 +158,7 @@ class Run<M extends Module> {
     }
     if (this.#saveNow) await this.#save(batches);
     await this.#answerAll();
-    if (this.#crashNow) wasm().module_trap();
+    if (this.#crashNow) await arrived(wasm().module_panic());
     if (this.#permits > 0) this.#permits -= 1;
     const { error } = currentDevice();
     if (error !== undefined) throw new Error(error);
