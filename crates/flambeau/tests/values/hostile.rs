@@ -173,7 +173,8 @@ fn neighbours_beyond_all_channels_are_zeros() {
 
 #[test]
 fn groups_of_no_channels() {
-    refused(ones(&[2, 0, 3]).try_group_norm(usize::MAX, None, None, 1e-5), "has more than");
+    let nothing = ones(&[2, 0, 3]).try_group_norm(usize::MAX, None, None, 1e-5).unwrap();
+    assert!(nothing.to_vec_blocking::<f32>().unwrap().is_empty());
 }
 
 #[test]
@@ -236,11 +237,8 @@ fn layers_without_end() {
     refused(attention.map(drop), "has more than");
     refused(BatchNorm1d::try_with_options(HUGE, Default::default(), &cpu()).map(drop), "has more than");
     let config = GptConfig { vocabulary: 9, context: 8, layers: 1, heads: 1, width: 2, ..Default::default() };
-    refused(
-        Gpt::try_new(GptConfig { layers: HUGE, ..config.clone() }, &cpu()).map(drop),
-        "layers are more than",
-    );
-    refused(Gpt::try_new(GptConfig { width: HUGE, ..config.clone() }, &cpu()).map(drop), "has more than");
+    refused(Gpt::try_new(GptConfig { layers: HUGE, ..config }, &cpu()).map(drop), "layers are more than");
+    refused(Gpt::try_new(GptConfig { width: HUGE, ..config }, &cpu()).map(drop), "has more than");
     let gpt = Gpt::try_new(config, &cpu()).unwrap();
     refused(gpt.try_cache(HUGE).map(drop), "has more than");
     let tokens = Tensor::new([[1]], &cpu());
