@@ -248,7 +248,8 @@ impl Tensor {
             }
             let weight = per_channel(name, weight, channels, self.rank())?;
             let bias = per_channel(name, bias, channels, self.rank())?;
-            let rows = product([self.shape()[0], groups]);
+            // No channels divide into any number of groups.
+            let rows = if self.numel() == 0 { 0 } else { self.shape()[0] * groups };
             let grouped = self.try_reshape([rows, self.numel() / rows.max(1)])?;
             let over = Normalization { name, dims: vec![1], eps, centered: true };
             let normalized = over.forward(&grouped, None, None)?.0.try_reshape(self.shape())?;
