@@ -157,8 +157,8 @@ pub const CALLS: &[Call] = calls! {
     };
     "BatchNorm1d": a => through(BatchNorm1d::try_with_options(a.width(), Default::default(), a.options()), a, 3);
     "InstanceNorm1d": a => through(InstanceNorm1d::try_with_options(a.width(), Default::default(), a.options()), a, 3);
-    "LayerNorm": a => through(LayerNorm::try_with_options(&a.size_list(), Default::default(), a.options()), a, 2);
-    "RmsNorm": a => through(RmsNorm::try_with_options(&a.size_list(), Default::default(), a.options()), a, 2);
+    "LayerNorm": a => through(LayerNorm::try_with_options(a.size_list(), Default::default(), a.options()), a, 2);
+    "RmsNorm": a => through(RmsNorm::try_with_options(a.size_list(), Default::default(), a.options()), a, 2);
     "GroupNorm": a => through(GroupNorm::try_with_options(a.size(), a.width(), Default::default(), a.options()), a, 3);
     "PRelu": a => {
         let layer = PReluOptions { num_parameters: a.width(), init: a.number() };
