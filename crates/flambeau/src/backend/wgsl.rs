@@ -212,6 +212,16 @@ fn fl_take_over(slot: u32, run: u32, other: u32, its_run: u32, after: u32) -> bo
     }}
     return true;
 }}
+// 0: not known to this thread yet. All threads ask the same words, which are far away.
+var<private> fl_health: u32;
+fn fl_healthy(slot: u32, run: u32, first: vec3<u32>, second: vec3<u32>) -> bool {{
+    if (fl_health == 0u) {{
+        let sound = atomicLoad(&status[slot]) != run && !fl_take_over(slot, run, first.x, first.y, first.z)
+            && !fl_take_over(slot, run, second.x, second.y, second.z);
+        fl_health = select(2u, 1u, sound);
+    }}
+    return fl_health == 1u;
+}}
 "
     )
 }
@@ -226,10 +236,8 @@ pub(crate) fn fault(params: &mut Params, node: u32, value: &str) -> String {
 pub(crate) fn healthy(params: &mut Params) -> String {
     let run = params.push(Param::Run);
     let words: Vec<String> = (0..7).map(|k| params.push(Param::Status(k))).collect();
-    let take = |k: usize| {
-        format!("!fl_take_over({}, {run}, {}, {}, {})", words[0], words[k], words[k + 1], words[k + 2])
-    };
-    format!("(atomicLoad(&status[{}]) != {run} && {} && {})", words[0], take(1), take(4))
+    let other = |k: usize| format!("vec3<u32>({})", words[k..k + 3].join(", "));
+    format!("fl_healthy({}, {run}, {}, {})", words[0], other(1), other(4))
 }
 
 /// Refuses a number that a shader reckons with and that its 32 bits, one of them for the sign, do not hold.
