@@ -210,6 +210,9 @@ fn schedule(value: Value) -> Fallible<Box<dyn Schedule>> {
             cycle.start_divisor = o.number("start_divisor", cycle.start_divisor)?;
             cycle.end_divisor = o.number("end_divisor", cycle.end_divisor)?;
             cycle.three_phases = o.flag("three_phases", cycle.three_phases)?;
+            if !o.flag("cycle_momentum", true)? {
+                cycle.momentum = None;
+            }
             Box::new(cycle)
         }
         "warm_up" => {

@@ -178,6 +178,8 @@ export type Schedule =
       start_divisor?: number;
       end_divisor?: number;
       three_phases?: boolean;
+      /** Whether the momentum falls while the rate rises, and the other way round; true by default. */
+      cycle_momentum?: boolean;
     }
   | { kind: "warm_up"; steps: number; start?: number; then: Schedule }
   | { kind: "sequential"; schedules: readonly Schedule[]; milestones: readonly number[] };

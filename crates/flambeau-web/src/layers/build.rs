@@ -317,14 +317,14 @@ fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
             let (width, heads, layer) = transformer_layer(o)?;
             let one = |_| TransformerEncoderLayer::try_with_options(width, heads, layer, device);
             let layers = (0..count).map(one).collect::<Result<Vec<_>>>()?;
-            Layer::Encoder(TransformerEncoder::new(layers, final_norm(norm, width, device)?))
+            Layer::Encoder(TransformerEncoder::new(layers, final_norm(norm, width, &layer, device)?))
         }
         "transformer_decoder" => {
             let (count, norm) = (o.size_or("layers", 6)?, o.flag("norm", false)?);
             let (width, heads, layer) = transformer_layer(o)?;
             let one = |_| TransformerDecoderLayer::try_with_options(width, heads, layer, device);
             let layers = (0..count).map(one).collect::<Result<Vec<_>>>()?;
-            Layer::Decoder(TransformerDecoder::new(layers, final_norm(norm, width, device)?))
+            Layer::Decoder(TransformerDecoder::new(layers, final_norm(norm, width, &layer, device)?))
         }
         "transformer" => {
             let num_encoder_layers = o.size_or("encoder_layers", 6)?;
@@ -337,8 +337,15 @@ fn special(kind: &str, o: &mut Options, device: &Device) -> Result<Layer> {
     })
 }
 
-fn final_norm(wanted: bool, width: usize, device: &Device) -> Result<Option<LayerNorm>> {
-    wanted.then(|| LayerNorm::try_with_options(width, LayerNormOptions::default(), device)).transpose()
+/// The norm after the last layer, with the same ε as within the layers.
+fn final_norm(
+    wanted: bool,
+    width: usize,
+    layer: &TransformerLayerOptions,
+    device: &Device,
+) -> Result<Option<LayerNorm>> {
+    let norm = LayerNormOptions { eps: layer.layer_norm_eps, ..Default::default() };
+    wanted.then(|| LayerNorm::try_with_options(width, norm, device)).transpose()
 }
 
 fn nonlinearity(o: &mut Options) -> Result<RnnNonlinearity> {

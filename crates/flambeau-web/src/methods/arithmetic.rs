@@ -95,7 +95,6 @@ methods! {
     softplus_with(x: Tensor, beta: f64, threshold: f64 = "20") -> Tensor { x.try_softplus_with(beta, threshold) }
     log_sigmoid(x: Tensor) -> Tensor { x.try_log_sigmoid() }
     logit(x: Tensor, eps: Option<f64> = "?") -> Tensor { x.try_logit(eps) }
-    erfc(x: Tensor) -> Tensor { x.try_erfc() }
     frac(x: Tensor) -> Tensor { x.try_frac() }
     deg2rad(x: Tensor) -> Tensor { x.try_deg2rad() }
     rad2deg(x: Tensor) -> Tensor { x.try_rad2deg() }

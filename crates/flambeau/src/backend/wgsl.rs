@@ -60,7 +60,20 @@ pub(crate) fn zero(dtype: DType) -> &'static str {
     }
 }
 
-/// A computed value of one dtype as another's lane type.
+/// Floats to integers, towards zero: those beyond the range its nearest end, NaN 0. WGSL's own conversions leave NaN
+/// open and end at the last float within the range.
+pub(crate) const TO_INTEGER: &str = "
+fn fl_to_i32(x: f32) -> i32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return 0; }
+    return select(i32(clamp(x, -2147483648.0, 2147483520.0)), 2147483647, x >= 2147483648.0);
+}
+fn fl_to_u32(x: f32) -> u32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return 0u; }
+    return select(u32(clamp(x, 0.0, 4294967040.0)), 0xffffffffu, x >= 4294967296.0);
+}
+";
+
+/// A computed value of one dtype as another's lane type; floats to integers need [`TO_INTEGER`].
 pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
     let converted = match (from.lane(), to.lane()) {
         (Lane::Bool, Lane::Bool) => value.to_string(),
@@ -72,6 +85,9 @@ pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
         (_, Lane::Bool) => format!("({value} != {})", zero(from)),
         (a, b) if a == b => value.to_string(),
         (_, Lane::F32) => format!("f32({value})"),
+        (Lane::F32, Lane::U32) if to == DType::U8 => format!("min(fl_to_u32({value}), 255u)"),
+        (Lane::F32, Lane::U32) => format!("fl_to_u32({value})"),
+        (Lane::F32, Lane::I32) => format!("fl_to_i32({value})"),
         (_, Lane::U32) => format!("u32({value})"),
         (_, Lane::I32) => format!("i32({value})"),
         (_, Lane::I64 | Lane::F64) => unreachable!("the GPU has no {to}"),

@@ -190,6 +190,8 @@ pub struct Case {
     pub differentiable: bool,
     /// Can finite differences judge its derivatives? Not at kinks and ties.
     pub smooth: bool,
+    /// Are its inputs where floats end? Then only values are judged, rounded as floats are, to the last digits.
+    pub edges: bool,
     /// The relative tolerance, with the reason, where the default is too tight.
     pub tolerance: Option<(f64, &'static str)>,
 }
@@ -203,7 +205,7 @@ impl Case {
         body: impl Fn(&[Tensor]) -> Result<Tensor> + 'static,
     ) -> Case {
         let (name, body) = (name.into(), Box::new(body));
-        Case { name, group, inputs, body, differentiable: true, smooth: true, tolerance: None }
+        Case { name, group, inputs, body, differentiable: true, smooth: true, edges: false, tolerance: None }
     }
 
     /// The same case of an op no gradient flows through.
@@ -214,6 +216,11 @@ impl Case {
     /// The same case at a kink or a tie.
     pub(super) fn not_smooth(self) -> Case {
         Case { smooth: false, ..self }
+    }
+
+    /// The same case where floats end.
+    pub(super) fn at_edges(self) -> Case {
+        Case { edges: true, ..self }
     }
 
     /// The same case with another relative tolerance.

@@ -15,13 +15,34 @@ pub(super) fn essential() -> Vec<Case> {
     let chosen = |(number, op): (usize, &'static Elementwise)| {
         let (plain, others) = (of_dtypes(op), of_layouts(op));
         let turn = number % others.len();
-        plain.into_iter().chain(others.into_iter().nth(turn))
+        plain.into_iter().chain(others.into_iter().nth(turn)).chain(of_edges(op))
     };
     table().enumerate().flat_map(chosen).collect()
 }
 
 fn of(op: &'static Elementwise) -> Vec<Case> {
-    of_dtypes(op).into_iter().chain(of_layouts(op)).collect()
+    of_dtypes(op).into_iter().chain(of_layouts(op)).chain(of_edges(op)).collect()
+}
+
+/// Where floats end. Subnormal numbers are not among them: WGSL lets a device take them as zeros.
+#[rustfmt::skip]
+const EDGES: [f64; 24] = [
+    f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f32::MAX as f64, f32::MIN as f64, f32::MIN_POSITIVE as f64,
+    -(f32::MIN_POSITIVE as f64), 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, 3.0, 1e-4, -1e-4, 12.0, -12.0, 90.0, -90.0, 1e20, -1e20,
+];
+
+/// Every edge; of two operands, every pair.
+fn of_edges(op: &'static Elementwise) -> Vec<Case> {
+    let floats = matches!(op.signature, Signature::Float | Signature::Number | Signature::Test);
+    if !floats {
+        return Vec::new();
+    }
+    let count = EDGES.len();
+    let operand = |position: usize| {
+        let shape = if position == 0 && op.args.len() > 1 { vec![count, 1] } else { vec![count] };
+        Input::given(shape, DType::F32, &EDGES)
+    };
+    vec![case(op, "edges".into(), (0..op.args.len()).map(operand).collect()).at_edges()]
 }
 
 fn of_dtypes(op: &'static Elementwise) -> Vec<Case> {

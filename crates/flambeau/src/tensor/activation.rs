@@ -20,9 +20,11 @@ impl Tensor {
             let below = times(&times(&x, beta)?.try_expm1()?, scale * alpha)?;
             x.try_gt(0.0)?.try_where_cond(&times(&x, scale)?, &below)
         };
-        Tensor::with_rule(name, Saves { inputs: 1, outputs: true }, &[&x], forward, move |v| {
-            let (g, x, y) = (v.grad(), v.input(0), v.output());
-            let below = times(&g.try_mul(&y.try_add(scale * alpha)?)?, beta)?;
+        Tensor::with_rule(name, Saves::inputs(1), &[&x], forward, move |v| {
+            let (g, x) = (v.grad(), v.input(0));
+            // Not from the result: far below 0 that is −α to the last bit. Above 0, where it is not taken, no overflow.
+            let slope = times(&x.try_clamp_max(0.0)?, beta)?.try_exp()?;
+            let below = times(&g.try_mul(&slope)?, scale * alpha * beta)?;
             Ok(vec![Some(x.try_gt(0.0)?.try_where_cond(&times(g, scale)?, &below)?)])
         })
     }

@@ -49,8 +49,8 @@ impl Tensor {
             other.into().beside(self).try_sub(self)
         }
 
-        /// x brought into [min, max]: `min(max(x, min), max)`. Derivative: 1 where min ≤ x ≤ max, else 0; a bound that
-        /// was taken gets the gradient.
+        /// x brought into [min, max]: `min(max(x, min), max)`, NaN where x or a bound is. Derivative: 1 where
+        /// min ≤ x ≤ max, else 0; a bound that was taken gets the gradient.
         ///
         /// ```
         /// # use flambeau::prelude::*;
@@ -68,8 +68,10 @@ impl Tensor {
         /// assert_eq!(Tensor::new([-2.0, 2.0], &Device::cpu()).clamp_min(0.0).to_string(), "tensor([0., 2.])");
         /// ```
         clamp_min / try_clamp_min(&self, min: impl Into<Operand>) -> Tensor {
-            let min = min.into().beside(self);
-            self.try_lt(&min)?.try_where_cond(&min, self)
+            let min = min.into();
+            let known = min.is_number();
+            let min = min.beside(self);
+            self.try_lt(&min)?.or_nan(&min, known)?.try_where_cond(&min, self)
         }
 
         /// `min(x, max)`. Derivative: 1 where x ≤ max, else 0; max gets the gradient where it was taken.
@@ -79,19 +81,31 @@ impl Tensor {
         /// assert_eq!(Tensor::new([-2.0, 2.0], &Device::cpu()).clamp_max(0.0).to_string(), "tensor([-2.,  0.])");
         /// ```
         clamp_max / try_clamp_max(&self, max: impl Into<Operand>) -> Tensor {
-            let max = max.into().beside(self);
-            self.try_gt(&max)?.try_where_cond(&max, self)
+            let max = max.into();
+            let known = max.is_number();
+            let max = max.beside(self);
+            self.try_gt(&max)?.or_nan(&max, known)?.try_where_cond(&max, self)
         }
 
-        /// Linear interpolation: `x + weight (end − x)`.
+        /// Linear interpolation: `x + weight (end − x)`; from the end, `end − (1 − weight) (end − x)`, for weights from ½ on,
+        /// so that a weight of 1 gives the end itself.
         ///
         /// ```
         /// # use flambeau::prelude::*;
         /// assert_eq!(Tensor::new([0.0, 4.0], &Device::cpu()).lerp(8.0, 0.25).to_string(), "tensor([2., 5.])");
         /// ```
         lerp / try_lerp(&self, end: impl Into<Operand>, weight: impl Into<Operand>) -> Tensor {
-            let way = end.into().beside(self).try_sub(self)?;
-            self.try_add(way.try_mul(weight)?)
+            let (end, weight) = (end.into().beside(self), weight.into());
+            let way = end.try_sub(self)?;
+            match weight {
+                Operand::Scalar(weight) if weight.to_f64().abs() < 0.5 => self.try_add(way.try_mul(weight)?),
+                Operand::Scalar(weight) => end.try_sub(way.try_mul(1.0 - weight.to_f64())?),
+                Operand::Tensor(weight) => {
+                    let from_start = self.try_add(way.try_mul(&weight)?)?;
+                    let from_end = end.try_sub(way.try_mul(weight.try_rsub(1.0)?)?)?;
+                    weight.try_abs()?.try_lt(0.5)?.try_where_cond(from_start, from_end)
+                }
+            }
         }
 
         /// `log(1 + e^(βx)) / β`, and x itself where βx > threshold, as PyTorch's softplus with arguments.
@@ -134,16 +148,6 @@ impl Tensor {
                 None => self.clone(),
             };
             x.try_div(x.try_rsub(1.0)?)?.try_log()
-        }
-
-        /// `1 − erf x`. Derivative: −2/√π e^(−x²).
-        ///
-        /// ```
-        /// # use flambeau::prelude::*;
-        /// assert_eq!(Tensor::new([0.0, 1.0], &Device::cpu()).erfc().to_string(), "tensor([1.0000, 0.1573])");
-        /// ```
-        erfc / try_erfc(&self) -> Tensor {
-            self.try_erf()?.try_rsub(1.0)
         }
 
         /// `x − trunc x`, what follows the point. Derivative: 1.
@@ -194,6 +198,16 @@ impl Tensor {
         }
     }
 
+    /// This condition, or that a bound is NaN; a number is known not to be, or is looked at.
+    #[track_caller]
+    fn or_nan(&self, bound: &Tensor, known: bool) -> Result<Tensor> {
+        if known || !bound.dtype().is_float() {
+            Ok(self.clone())
+        } else {
+            self.try_logical_or(bound.try_isnan()?)
+        }
+    }
+
     /// x to the power of a number, where that has a cheaper form than the general power.
     #[track_caller]
     fn power_of(&self, exponent: Scalar) -> Result<Option<Tensor>> {
@@ -207,7 +221,8 @@ impl Tensor {
             0.5 if float => self.try_sqrt()?,
             -0.5 if float => self.try_rsqrt()?,
             -1.0 if float => self.try_reciprocal()?,
-            -2.0 if float => self.try_mul(self)?.try_reciprocal()?,
+            // In this order the derivative at 0 is infinite, as it should be, not 0 · ∞.
+            -2.0 if float => self.try_reciprocal()?.try_square()?,
             _ => return Ok(None),
         }))
     }

@@ -155,15 +155,17 @@ impl<const N: usize> Sliding<N> {
         let mut windows = [0; N];
         for d in 0..N {
             let padded = extent(&[input[d], padding[d], padding[d]]).filter(|_| input[d] > 0);
-            let left = padded.zip(window(kernel[d], dilation[d])).and_then(|(all, own)| all.checked_sub(own));
-            let Some(left) = left else {
+            // In ceil mode a window may go beyond what there is, by less than a stride.
+            let rounded = if *ceil_mode { stride[d] - 1 } else { 0 };
+            let beyond = |(all, own): (usize, usize)| all.saturating_add(rounded).checked_sub(own);
+            let Some(left) = padded.zip(window(kernel[d], dilation[d])).and_then(beyond) else {
                 let message = format!(
                     "windows {kernel:?} with dilation {dilation:?} and padding {padding:?} do not fit input {}",
                     x.shape()
                 );
                 return Err(Error::shape(op, message));
             };
-            windows[d] = if *ceil_mode { left.div_ceil(stride[d]) } else { left / stride[d] } + 1;
+            windows[d] = left / stride[d] + 1;
             // The last window starts inside the input or the padding before it.
             if *ceil_mode && (windows[d] - 1) * stride[d] >= input[d] + padding[d] {
                 windows[d] -= 1;

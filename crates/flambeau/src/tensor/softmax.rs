@@ -60,6 +60,17 @@ impl Tensor {
         self.try_sub(&self.try_amax_keepdim(dim)?)
     }
 
+    /// One of the two along a dimension; of a single number, along the only dimension it could have.
+    #[track_caller]
+    fn soft(&self, kind: &'static Composite, dim: isize) -> Result<Tensor> {
+        if self.rank() == 0 && (dim == 0 || dim == -1) {
+            return self.try_reshape(1)?.soft(kind, 0)?.try_reshape(());
+        }
+        let axis = self.shape().dim(kind.name, dim)?;
+        let x = self.try_to_dtype(self.dtype().to_float())?;
+        Tensor::composed(kind, &[axis as i64], &[&x], x.meta().clone())
+    }
+
     twins! {
         /// exp(x) / Σ exp(x) along `dim`, without overflow. Derivative of y: y · (g − Σ g·y).
         ///
@@ -69,9 +80,7 @@ impl Tensor {
         /// assert_eq!(x.softmax(1).to_string(), "tensor([[0.5000, 0.5000],\n        [1.0000, 0.0000]])");
         /// ```
         softmax / try_softmax(&self, dim: isize) -> Tensor {
-            let axis = self.shape().dim("softmax", dim)? as isize;
-            let x = self.try_to_dtype(self.dtype().to_float())?;
-            Tensor::composed(&SOFTMAX, &[axis as i64], &[&x], x.meta().clone())
+            self.soft(&SOFTMAX, dim)
         }
 
         /// x − log Σ exp(x) along `dim`, without overflow. Derivative of y: g − exp(y) · Σ g.
@@ -82,9 +91,7 @@ impl Tensor {
         /// assert_eq!(x.log_softmax(0).to_string(), "tensor([     0., -20000.])");
         /// ```
         log_softmax / try_log_softmax(&self, dim: isize) -> Tensor {
-            let axis = self.shape().dim("log_softmax", dim)? as isize;
-            let x = self.try_to_dtype(self.dtype().to_float())?;
-            Tensor::composed(&LOG_SOFTMAX, &[axis as i64], &[&x], x.meta().clone())
+            self.soft(&LOG_SOFTMAX, dim)
         }
     }
 }

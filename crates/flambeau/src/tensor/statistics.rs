@@ -143,7 +143,11 @@ impl Tensor {
             }
             let power = |tensor: &Tensor, exponent: f64| tensor.try_pow(exponent);
             if p < 0.0 {
-                return power(&power(&size, p)?.try_sum_keepdim(&dims)?, 1.0 / p);
+                // A zero among the elements makes the norm zero, and flat.
+                let zero = size.try_eq(0)?;
+                let away = zero.try_where_cond(size.ones_like(), &size)?;
+                let norm = power(&power(&away, p)?.try_sum_keepdim(&dims)?, 1.0 / p)?;
+                return zero.try_any_keepdim(&dims)?.try_where_cond(norm.zeros_like(), norm);
             }
             let sum = size.flat_at_zero(|size| power(size, p))?.try_sum_keepdim(&dims)?;
             sum.flat_at_zero(|sum| power(sum, 1.0 / p))

@@ -10,6 +10,7 @@ mod conv;
 mod custom_kernel;
 mod data;
 mod data_augment;
+mod edges;
 mod elementwise_values;
 mod evaluation_orders;
 mod first_values;

@@ -39,7 +39,7 @@ export abstract class Ops {
     return one(5, args(this));
   }
 
-  /** `x relu6(x + 3) / 6`. Derivative: x/3 + ½ where −3 ≤ x ≤ 3, 0 below and 1 above. */
+  /** `x relu6(x + 3) / 6`, 0 at −∞. Derivative: x/3 + ½ where −3 ≤ x ≤ 3, 0 below and 1 above. */
   hardswish(): Tensor {
     return one(6, args(this));
   }
@@ -229,644 +229,644 @@ export abstract class Ops {
     return one(43, args(this));
   }
 
+  /** `1 − erf x`, accurate where that is close to 0. Derivative: −2/√π e^(−x²). */
+  erfc(): Tensor {
+    return one(44, args(this));
+  }
+
   /** `log(e^x + e^y)`, without overflow. Derivatives: σ(x − y) and σ(y − x). */
   logaddexp(other: Tensor | number): Tensor {
-    return one(44, args(this).o(other));
+    return one(45, args(this).o(other));
   }
 
   /** `x and y`, bit by bit. */
   bitand(other: Tensor | number): Tensor {
-    return one(45, args(this).o(other));
+    return one(46, args(this).o(other));
   }
 
   /** `x or y`, bit by bit. */
   bitor(other: Tensor | number): Tensor {
-    return one(46, args(this).o(other));
+    return one(47, args(this).o(other));
   }
 
   /** `x` exclusive-or `y`, bit by bit. */
   bitxor(other: Tensor | number): Tensor {
-    return one(47, args(this).o(other));
+    return one(48, args(this).o(other));
   }
 
   /** `not x`, bit by bit; of booleans, the other one. */
   bitnot(): Tensor {
-    return one(48, args(this));
+    return one(49, args(this));
   }
 
   /** `x · 2^y`: the bits moved up; 0 where y is negative or at least the number of bits. */
   shiftLeft(other: Tensor | number): Tensor {
-    return one(49, args(this).o(other));
+    return one(50, args(this).o(other));
   }
 
   /** `⌊x / 2^y⌋`: the bits moved down; the sign alone where y is negative or at least the number of bits. */
   shiftRight(other: Tensor | number): Tensor {
-    return one(50, args(this).o(other));
+    return one(51, args(this).o(other));
   }
 
   /** `x and y`; anything but zero is true. */
   logicalAnd(other: Tensor | number): Tensor {
-    return one(51, args(this).o(other));
+    return one(52, args(this).o(other));
   }
 
   /** `x or y`; anything but zero is true. */
   logicalOr(other: Tensor | number): Tensor {
-    return one(52, args(this).o(other));
+    return one(53, args(this).o(other));
   }
 
   /** Either x or y, not both; anything but zero is true. */
   logicalXor(other: Tensor | number): Tensor {
-    return one(53, args(this).o(other));
+    return one(54, args(this).o(other));
   }
 
   /** `not x`: true where x is zero. */
   logicalNot(): Tensor {
-    return one(54, args(this));
+    return one(55, args(this));
   }
 
   /** The largest integer not above x. Derivative: 0. */
   floor(): Tensor {
-    return one(55, args(this));
+    return one(56, args(this));
   }
 
   /** The smallest integer not below x. Derivative: 0. */
   ceil(): Tensor {
-    return one(56, args(this));
+    return one(57, args(this));
   }
 
   /** The nearest integer; halves go to the even one. Derivative: 0. */
   round(): Tensor {
-    return one(57, args(this));
+    return one(58, args(this));
   }
 
   /** The integer part: x without what follows the point. Derivative: 0. */
   trunc(): Tensor {
-    return one(58, args(this));
+    return one(59, args(this));
   }
 
   /** The sine. Derivative: cos x. */
   sin(): Tensor {
-    return one(59, args(this));
+    return one(60, args(this));
   }
 
   /** The cosine. Derivative: −sin x. */
   cos(): Tensor {
-    return one(60, args(this));
+    return one(61, args(this));
   }
 
   /** The tangent. Derivative: 1 + tan²x. */
   tan(): Tensor {
-    return one(61, args(this));
+    return one(62, args(this));
   }
 
   /** The inverse sine, in [−π/2, π/2]; NaN outside [−1, 1]. Derivative: 1 / √(1 − x²). */
   asin(): Tensor {
-    return one(62, args(this));
+    return one(63, args(this));
   }
 
   /** The inverse cosine, in [0, π]; NaN outside [−1, 1]. Derivative: −1 / √(1 − x²). */
   acos(): Tensor {
-    return one(63, args(this));
+    return one(64, args(this));
   }
 
   /** The inverse tangent, in [−π/2, π/2]. Derivative: 1 / (1 + x²). */
   atan(): Tensor {
-    return one(64, args(this));
+    return one(65, args(this));
   }
 
   /** The hyperbolic sine `(e^x − e^−x) / 2`. Derivative: cosh x. */
   sinh(): Tensor {
-    return one(65, args(this));
+    return one(66, args(this));
   }
 
   /** The hyperbolic cosine `(e^x + e^−x) / 2`. Derivative: sinh x. */
   cosh(): Tensor {
-    return one(66, args(this));
+    return one(67, args(this));
   }
 
   /** The inverse hyperbolic sine `log(x + √(x² + 1))`. Derivative: 1 / √(x² + 1). */
   asinh(): Tensor {
-    return one(67, args(this));
+    return one(68, args(this));
   }
 
   /** The inverse hyperbolic cosine `log(x + √(x² − 1))`; NaN below 1. Derivative: 1 / √(x² − 1). */
   acosh(): Tensor {
-    return one(68, args(this));
+    return one(69, args(this));
   }
 
   /** The inverse hyperbolic tangent `½ log((1 + x) / (1 − x))`; NaN outside [−1, 1]. Derivative: 1 / (1 − x²). */
   atanh(): Tensor {
-    return one(69, args(this));
+    return one(70, args(this));
   }
 
   /** The angle of the point (x, y), in [−π, π]; self is y. Derivatives: x / (x² + y²) and −y / (x² + y²), 0 at the origin. */
   atan2(other: Tensor | number): Tensor {
-    return one(70, args(this).o(other));
+    return one(71, args(this).o(other));
   }
 
   /** Zeros with this tensor's shape, dtype and device. */
   zerosLike(): Tensor {
-    return one(74, args(this));
+    return one(75, args(this));
   }
 
   /** Ones with this tensor's shape, dtype and device. */
   onesLike(): Tensor {
-    return one(75, args(this));
+    return one(76, args(this));
   }
 
   /** One number everywhere, with this tensor's shape, dtype and device. */
   fullLike(fill: number): Tensor {
-    return one(76, args(this).n(fill));
+    return one(77, args(this).n(fill));
   }
 
   /** Uniform random numbers with this tensor's shape, dtype and device. */
   randLike(generator?: Generator): Tensor {
-    return one(84, args(this).g(generator));
+    return one(85, args(this).g(generator));
   }
 
   /** Standard normal random numbers with this tensor's shape, dtype and device. */
   randnLike(generator?: Generator): Tensor {
-    return one(85, args(this).g(generator));
+    return one(86, args(this).g(generator));
   }
 
   /** 1 with the probability each element gives, else 0; same dtype. */
   bernoulli(generator?: Generator): Tensor {
-    return one(86, args(this).g(generator));
+    return one(87, args(this).g(generator));
   }
 
   /** 1 with probability p, else 0, with this tensor's shape, dtype and device. */
   bernoulliP(p: number, generator?: Generator): Tensor {
-    return one(87, args(this).n(p).g(generator));
+    return one(88, args(this).n(p).g(generator));
   }
 
   /** The same values in another dtype. Floats become integers towards zero; anything but zero is true. */
   toDtype(dtype: DType): Tensor {
-    return one(95, args(this).ty(dtype));
+    return one(96, args(this).ty(dtype));
   }
 
   /** The same value without history. */
   detach(): Tensor {
-    return one(96, args(this));
+    return one(97, args(this));
   }
 
   /** Every element of a contiguous buffer, in order. */
   contiguous(): Tensor {
-    return one(97, args(this));
+    return one(98, args(this));
   }
 
   /** The same elements, in the same order, in another shape. One size may be -1: it becomes what is missing. */
   reshape(shape: Sizes): Tensor {
-    return one(98, args(this).ns(shape));
+    return one(99, args(this).ns(shape));
   }
 
   /** `reshape`: every reshape is a view here, and never copies. */
   view(shape: Sizes): Tensor {
-    return one(99, args(this).ns(shape));
+    return one(100, args(this).ns(shape));
   }
 
   /** The dimensions from `start` to `end`, both included, as one. */
   flatten(start: number = 0, end: number = -1): Tensor {
-    return one(100, args(this).n(start).n(end));
+    return one(101, args(this).n(start).n(end));
   }
 
   /** One dimension as several; one of the sizes may be -1. */
   unflatten(dim: number, sizes: Sizes): Tensor {
-    return one(101, args(this).n(dim).ns(sizes));
+    return one(102, args(this).n(dim).ns(sizes));
   }
 
   /** Dimensions in another order: dimension i of the result is dimension `order[i]`. */
   permute(order: Sizes): Tensor {
-    return one(102, args(this).ns(order));
+    return one(103, args(this).ns(order));
   }
 
   /** Two dimensions exchanged. */
   transpose(first: number, second: number): Tensor {
-    return one(103, args(this).n(first).n(second));
+    return one(104, args(this).n(first).n(second));
   }
 
   /** `transpose` under NumPy's name. */
   swapaxes(first: number, second: number): Tensor {
-    return one(104, args(this).n(first).n(second));
+    return one(105, args(this).n(first).n(second));
   }
 
   /** The transpose of a matrix; vectors and numbers stay as they are. */
   t(): Tensor {
-    return one(105, args(this));
+    return one(106, args(this));
   }
 
   /** Dimensions moved to other places; the others keep their order. */
   movedim(from: Dims, to: Dims): Tensor {
-    return one(106, args(this).d(from).d(to));
+    return one(107, args(this).d(from).d(to));
   }
 
   /** Dimensions of size 1 repeated to fill `shape`; new dimensions may be put in front, and -1 keeps a size. */
   expand(shape: Sizes): Tensor {
-    return one(107, args(this).ns(shape));
+    return one(108, args(this).ns(shape));
   }
 
   /** `expand` under NumPy's name. */
   broadcastTo(shape: Sizes): Tensor {
-    return one(108, args(this).ns(shape));
+    return one(109, args(this).ns(shape));
   }
 
   /** A dimension of size 1 put in at `dim`. */
   unsqueeze(dim: number): Tensor {
-    return one(109, args(this).n(dim));
+    return one(110, args(this).n(dim));
   }
 
   /** Dimensions of size 1 taken out: all with `..`, or those named; others stay as they are. */
   squeeze(dims?: Dims): Tensor {
-    return one(110, args(this).d(dims));
+    return one(111, args(this).d(dims));
   }
 
   /** The tensor repeated `times[d]` times along every dimension d; further dimensions may come in front. */
   repeat(times: Sizes): Tensor {
-    return one(111, args(this).ns(times));
+    return one(112, args(this).ns(times));
   }
 
   /** `repeat`, where missing leading dimensions are repeated once. */
   tile(times: Sizes): Tensor {
-    return one(112, args(this).ns(times));
+    return one(113, args(this).ns(times));
   }
 
   /** Every element `times` times, next to itself, along a dimension. */
   repeatInterleave(times: number, dim: number): Tensor {
-    return one(113, args(this).n(times).n(dim));
+    return one(114, args(this).n(times).n(dim));
   }
 
   /** `length` elements along a dimension, from `start` on. The start may change from call to call at no cost. */
   narrow(dim: number, start: number, length: number): Tensor {
-    return one(114, args(this).n(dim).n(start).n(length));
+    return one(115, args(this).n(dim).n(start).n(length));
   }
 
   /** Every `step`-th element of a range along a dimension. As in Python, negative bounds count from the back and what lies outside is left out. */
   slice(dim: number, start: number = 0, end?: number, step: number = 1): Tensor {
-    return one(115, args(this).n(dim).n(start).mn(end).n(step));
+    return one(116, args(this).n(dim).n(start).mn(end).n(step));
   }
 
   /** One position along a dimension, which is taken out. Negative counts from the back. */
   select(dim: number, index: number): Tensor {
-    return one(116, args(this).n(dim).n(index));
+    return one(117, args(this).n(dim).n(index));
   }
 
   /** Dimensions in reverse order. */
   flip(dims: Dims): Tensor {
-    return one(117, args(this).d(dims));
+    return one(118, args(this).d(dims));
   }
 
   /** Elements shifted along dimensions, those pushed out coming in at the other end. Without dimensions the tensor is rolled as one long row. */
   roll(shifts: Sizes, dims: Sizes): Tensor {
-    return one(118, args(this).ns(shifts).ns(dims));
+    return one(119, args(this).ns(shifts).ns(dims));
   }
 
   /** Windows of `size` elements along a dimension, `step` apart; the window's elements become the last dimension. */
   unfold(dim: number, size: number, step: number): Tensor {
-    return one(119, args(this).n(dim).n(size).n(step));
+    return one(120, args(this).n(dim).n(size).n(step));
   }
 
   /** Pieces along a dimension: of one size (the last may be smaller), or of the sizes listed. */
   split(sizes: Sizes, dim: number = 0): Tensor[] {
-    return many(120, args(this).ns(sizes).n(dim));
+    return many(121, args(this).ns(sizes).n(dim));
   }
 
   /** At most `count` pieces of equal size along a dimension; the last may be smaller. */
   chunk(count: number, dim: number = 0): Tensor[] {
-    return many(121, args(this).n(count).n(dim));
+    return many(122, args(this).n(count).n(dim));
   }
 
   /** The slices along a dimension, which is taken out. */
   unbind(dim: number = 0): Tensor[] {
-    return many(122, args(this).n(dim));
+    return many(123, args(this).n(dim));
   }
 
   /** The `offset`-th diagonal of the matrices in two dimensions, which are taken out; the diagonal comes last. */
   diagonal(offset: number = 0, rows: number = 0, columns: number = 1): Tensor {
-    return one(123, args(this).n(offset).n(rows).n(columns));
+    return one(124, args(this).n(offset).n(rows).n(columns));
   }
 
   /** Square matrices with the last dimension on their `offset`-th diagonal and zeros elsewhere. */
   diagEmbed(offset: number = 0): Tensor {
-    return one(124, args(this).n(offset));
+    return one(125, args(this).n(offset));
   }
 
   /** The `offset`-th diagonal of a matrix, or the matrix that has a vector there. */
   diag(offset: number = 0): Tensor {
-    return one(125, args(this).n(offset));
+    return one(126, args(this).n(offset));
   }
 
   /** The lower triangle of each matrix: what is above the `diagonal`-th diagonal is 0. */
   tril(diagonal: number = 0): Tensor {
-    return one(126, args(this).n(diagonal));
+    return one(127, args(this).n(diagonal));
   }
 
   /** The upper triangle of each matrix: what is below the `diagonal`-th diagonal is 0. */
   triu(diagonal: number = 0): Tensor {
-    return one(127, args(this).n(diagonal));
+    return one(128, args(this).n(diagonal));
   }
 
   /** For every class number a row of `classes` integers that is 1 there and 0 elsewhere. A class outside is an error when the result is computed. */
   oneHot(classes: number): Tensor {
-    return one(128, args(this).n(classes));
+    return one(129, args(this).n(classes));
   }
 
   /** Elements added before and after the last dimension, then the one before it, and so on: `[left, right, top, bottom, …]`, as PyTorch's `F.pad`. Negative numbers take elements away. */
   pad(pads: Sizes, mode: string = "constant", value: number = 0): Tensor {
-    return one(129, args(this).ns(pads).s(mode).n(value));
+    return one(130, args(this).ns(pads).s(mode).n(value));
   }
 
   /** out[c] = self[c with c\[dim\] replaced by index[c]], for every coordinate c of the index. An index outside the dimension (negative ones too) is an error when the result is computed. */
   gather(dim: number, index: Tensor): Tensor {
-    return one(130, args(this).n(dim).t(index));
+    return one(131, args(this).n(dim).t(index));
   }
 
   /** `gather` where the index is repeated to this tensor's shape along the other dimensions. */
   takeAlongDim(index: Tensor, dim: number): Tensor {
-    return one(131, args(this).t(index).n(dim));
+    return one(132, args(this).t(index).n(dim));
   }
 
   /** The slices along `dim` that a vector of positions names. */
   indexSelect(dim: number, index: Tensor): Tensor {
-    return one(132, args(this).n(dim).t(index));
+    return one(133, args(this).n(dim).t(index));
   }
 
   /** This tensor with values added at indexed places along `dim`; the adjoint of gather. Of larger values only the part that the index covers is used. */
   scatterAdd(dim: number, index: Tensor, values: Tensor | number): Tensor {
-    return one(133, args(this).n(dim).t(index).o(values));
+    return one(134, args(this).n(dim).t(index).o(values));
   }
 
   /** This tensor with values, or one number, written at indexed places along `dim`; where an index comes twice the last value stays. */
   scatter(dim: number, index: Tensor, values: Tensor | number): Tensor {
-    return one(134, args(this).n(dim).t(index).o(values));
+    return one(135, args(this).n(dim).t(index).o(values));
   }
 
   /** This tensor with slices of `source` added at the positions along `dim` that a vector names. */
   indexAdd(dim: number, index: Tensor, source: Tensor): Tensor {
-    return one(135, args(this).n(dim).t(index).t(source));
+    return one(136, args(this).n(dim).t(index).t(source));
   }
 
   /** This tensor with a number where a mask is true. */
   maskedFill(mask: Tensor, value: Tensor | number): Tensor {
-    return one(136, args(this).t(mask).o(value));
+    return one(137, args(this).t(mask).o(value));
   }
 
   /** The positions along `dim` of the elements in increasing order, or decreasing, as I32. Equal elements keep their order; NaN counts as larger than every number. */
   argsort(dim: number = -1, descending: boolean = false): Tensor {
-    return one(137, args(this).n(dim).b(descending));
+    return one(138, args(this).n(dim).b(descending));
   }
 
   /** The elements along `dim` in increasing order, or decreasing, and the positions they come from. Equal elements keep their order; NaN counts as larger than every number. The gradient goes back to those positions. */
   sort(dim: number = -1, descending: boolean = false): [Tensor, Tensor] {
-    return two(138, args(this).n(dim).b(descending));
+    return two(139, args(this).n(dim).b(descending));
   }
 
   /** The elements along the first dimension in increasing order. */
   msort(): Tensor {
-    return one(139, args(this));
+    return one(140, args(this));
   }
 
   /** The `k` largest elements along `dim`, or the smallest, and the positions they come from. They come in order, also when `sorted` does not ask for it; of equal ones the first come first. */
   topk(k: number, dim: number = -1, largest: boolean = true, sorted: boolean = true): [Tensor, Tensor] {
-    return two(140, args(this).n(k).n(dim).b(largest).b(sorted));
+    return two(141, args(this).n(k).n(dim).b(largest).b(sorted));
   }
 
   /** The `k`-th smallest element along `dim` (counted from 1) and its position; the dimension is taken out. */
   kthvalue(k: number, dim: number = -1): [Tensor, Tensor] {
-    return two(141, args(this).n(k).n(dim));
+    return two(142, args(this).n(k).n(dim));
   }
 
   /** The median along `dim` and its position; the dimension is taken out. Of an even number of elements it is the lower of the two in the middle; where there is a NaN it is NaN. */
   median(dim: number = -1): [Tensor, Tensor] {
-    return two(142, args(this).n(dim));
+    return two(143, args(this).n(dim));
   }
 
   /** The matrix product. Vectors count as a row (left) or a column (right), which is taken out again; leading dimensions are batches and are broadcast. */
   matmul(other: Tensor): Tensor {
-    return one(143, args(this).t(other));
+    return one(144, args(this).t(other));
   }
 
   /** The product of two matrices, without broadcasting. */
   mm(other: Tensor): Tensor {
-    return one(144, args(this).t(other));
+    return one(145, args(this).t(other));
   }
 
   /** The products of as many matrices, without broadcasting: (B, N, K) and (B, K, M) give (B, N, M). */
   bmm(other: Tensor): Tensor {
-    return one(145, args(this).t(other));
+    return one(146, args(this).t(other));
   }
 
   /** The product of a matrix and a vector. */
   mv(vector: Tensor): Tensor {
-    return one(146, args(this).t(vector));
+    return one(147, args(this).t(vector));
   }
 
   /** Σ x·y of two vectors of one length. */
   dot(other: Tensor): Tensor {
-    return one(147, args(this).t(other));
+    return one(148, args(this).t(other));
   }
 
   /** All products of the elements of two vectors: out[i, j] = x[i]·y[j]. */
   outer(other: Tensor): Tensor {
-    return one(148, args(this).t(other));
+    return one(149, args(this).t(other));
   }
 
   /** beta · self + alpha · (a @ b), for matrices a and b; self is repeated to the product's shape. With beta 0, self is left out, NaN and all. */
   addmm(a: Tensor, b: Tensor, beta: number = 1, alpha: number = 1): Tensor {
-    return one(149, args(this).t(a).t(b).n(beta).n(alpha));
+    return one(150, args(this).t(a).t(b).n(beta).n(alpha));
   }
 
   /** beta · self + alpha · (a @ b), for batches of matrices; self is repeated to the product's shape. */
   baddbmm(a: Tensor, b: Tensor, beta: number = 1, alpha: number = 1): Tensor {
-    return one(150, args(this).t(a).t(b).n(beta).n(alpha));
+    return one(151, args(this).t(a).t(b).n(beta).n(alpha));
   }
 
   /** The sum of products over some dimensions of both tensors; the others stay, the left's first. */
   tensordot(other: Tensor, dims: Sizes, others: Sizes): Tensor {
-    return one(151, args(this).t(other).ns(dims).ns(others));
+    return one(152, args(this).t(other).ns(dims).ns(others));
   }
 
   /** The sum of a matrix's diagonal. */
   trace(): Tensor {
-    return one(152, args(this));
+    return one(153, args(this));
   }
 
   /** The Kronecker product: every element of the left times the whole right. */
   kron(other: Tensor): Tensor {
-    return one(153, args(this).t(other));
+    return one(154, args(this).t(other));
   }
 
   /** The sum over `dims` (`..` for all), which are taken out. */
   sum(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(154, args(this).d(dims).b(keepdim));
+    return one(155, args(this).d(dims).b(keepdim));
   }
 
   /** The mean over `dims`, which are taken out. */
   mean(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(155, args(this).d(dims).b(keepdim));
+    return one(156, args(this).d(dims).b(keepdim));
   }
 
   /** The product over `dims` (`..` for all), which are taken out. */
   prod(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(156, args(this).d(dims).b(keepdim));
+    return one(157, args(this).d(dims).b(keepdim));
   }
 
   /** The largest value over `dims`, which are taken out. Equal ones share the gradient evenly. */
   amax(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(157, args(this).d(dims).b(keepdim));
+    return one(158, args(this).d(dims).b(keepdim));
   }
 
   /** The smallest value over `dims`, which are taken out. Equal ones share the gradient evenly. */
   amin(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(158, args(this).d(dims).b(keepdim));
+    return one(159, args(this).d(dims).b(keepdim));
   }
 
   /** `amax`: `x.max(..)` is PyTorch's `x.max()`. With positions it is `max_dim`. */
   max(dims?: Dims): Tensor {
-    return one(159, args(this).d(dims));
+    return one(160, args(this).d(dims));
   }
 
   /** `amin`: `x.min(..)` is PyTorch's `x.min()`. With positions it is `min_dim`. */
   min(dims?: Dims): Tensor {
-    return one(160, args(this).d(dims));
+    return one(161, args(this).d(dims));
   }
 
   /** The largest value along a dimension, which is taken out, and its first position (I32). The gradient goes to that position alone. */
   maxDim(dim: number, keepdim: boolean = false): [Tensor, Tensor] {
-    return two(161, args(this).n(dim).b(keepdim));
+    return two(162, args(this).n(dim).b(keepdim));
   }
 
   /** The smallest value along a dimension, which is taken out, and its first position (I32). The gradient goes to that position alone. */
   minDim(dim: number, keepdim: boolean = false): [Tensor, Tensor] {
-    return two(162, args(this).n(dim).b(keepdim));
+    return two(163, args(this).n(dim).b(keepdim));
   }
 
   /** The first position (I32) of the largest value along a dimension, which is taken out; with `..` the position in the tensor as one long row. */
   argmax(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(163, args(this).d(dims).b(keepdim));
+    return one(164, args(this).d(dims).b(keepdim));
   }
 
   /** The first position (I32) of the smallest value along a dimension, which is taken out; with `..` the position in the tensor as one long row. */
   argmin(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(164, args(this).d(dims).b(keepdim));
+    return one(165, args(this).d(dims).b(keepdim));
   }
 
   /** How many elements are not zero over `dims`, which are taken out (I32). */
   countNonzero(dims?: Dims): Tensor {
-    return one(165, args(this).d(dims));
+    return one(166, args(this).d(dims));
   }
 
   /** Are all elements not zero over `dims`, which are taken out? True where there are none. */
   all(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(166, args(this).d(dims).b(keepdim));
+    return one(167, args(this).d(dims).b(keepdim));
   }
 
   /** Is some element not zero over `dims`, which are taken out? False where there are none. */
   any(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(167, args(this).d(dims).b(keepdim));
+    return one(168, args(this).d(dims).b(keepdim));
   }
 
   /** The running sum along `dim`: out\[k\] = x\[0\] + … + x\[k\]. Booleans and bytes are summed as I32. */
   cumsum(dim: number): Tensor {
-    return one(168, args(this).n(dim));
+    return one(169, args(this).n(dim));
   }
 
   /** The running product along `dim`: out\[k\] = x\[0\] · … · x\[k\]. Booleans and bytes are multiplied as I32. */
   cumprod(dim: number): Tensor {
-    return one(169, args(this).n(dim));
+    return one(170, args(this).n(dim));
   }
 
   /** The variance over `dims`, which are taken out: Σ(x − mean)² / max(0, n − correction). A correction of 1 is PyTorch's default, 0 the biased estimate. */
   var(dims?: Dims, correction: number = 1, keepdim: boolean = false): Tensor {
-    return one(170, args(this).d(dims).n(correction).b(keepdim));
+    return one(171, args(this).d(dims).n(correction).b(keepdim));
   }
 
   /** The variance and the mean over `dims`, which are taken out. */
   varMean(dims?: Dims, correction: number = 1, keepdim: boolean = false): [Tensor, Tensor] {
-    return two(171, args(this).d(dims).n(correction).b(keepdim));
+    return two(172, args(this).d(dims).n(correction).b(keepdim));
   }
 
   /** The standard deviation over `dims`, which are taken out: √var. Its derivative is 0 where it is 0. */
   std(dims?: Dims, correction: number = 1, keepdim: boolean = false): Tensor {
-    return one(172, args(this).d(dims).n(correction).b(keepdim));
+    return one(173, args(this).d(dims).n(correction).b(keepdim));
   }
 
   /** The p-norm over `dims`, which are taken out: (Σ|x|ᵖ)^(1/p); the largest |x| for p = ∞, the smallest for −∞, the number of elements that are not zero for 0. Its derivative is 0 where it is 0. */
   norm(p: number = 2, dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(173, args(this).n(p).d(dims).b(keepdim));
+    return one(174, args(this).n(p).d(dims).b(keepdim));
   }
 
   /** log Σ exp(x) over `dims`, which are taken out, without overflow. Derivative: softmax. */
   logsumexp(dims?: Dims, keepdim: boolean = false): Tensor {
-    return one(174, args(this).d(dims).b(keepdim));
+    return one(175, args(this).d(dims).b(keepdim));
   }
 
   /** exp(x) / Σ exp(x) along `dim`, without overflow. Derivative of y: y · (g − Σ g·y). */
   softmax(dim: number = -1): Tensor {
-    return one(175, args(this).n(dim));
+    return one(176, args(this).n(dim));
   }
 
   /** x − log Σ exp(x) along `dim`, without overflow. Derivative of y: g − exp(y) · Σ g. */
   logSoftmax(dim: number = -1): Tensor {
-    return one(176, args(this).n(dim));
+    return one(177, args(this).n(dim));
   }
 
   /** softmax(−x) along `dim`. */
   softmin(dim: number = -1): Tensor {
-    return one(177, args(this).n(dim));
+    return one(178, args(this).n(dim));
   }
 
   /** `x^y`, element by element. Derivatives: y x^(y−1) and x^y log x, with their limits at x = 0. */
   pow(exponent: Tensor | number): Tensor {
-    return one(178, args(this).o(exponent));
+    return one(179, args(this).o(exponent));
   }
 
   /** `x²`. Derivative: 2x. */
   square(): Tensor {
-    return one(179, args(this));
+    return one(180, args(this));
   }
 
   /** `other − x`. Derivative: −1, and 1 for other. */
   rsub(other: Tensor | number): Tensor {
-    return one(180, args(this).o(other));
+    return one(181, args(this).o(other));
   }
 
-  /** x brought into [min, max]: `min(max(x, min), max)`. Derivative: 1 where min ≤ x ≤ max, else 0; a bound that was taken gets the gradient. */
+  /** x brought into [min, max]: `min(max(x, min), max)`, NaN where x or a bound is. Derivative: 1 where min ≤ x ≤ max, else 0; a bound that was taken gets the gradient. */
   clamp(min: Tensor | number, max: Tensor | number): Tensor {
-    return one(181, args(this).o(min).o(max));
+    return one(182, args(this).o(min).o(max));
   }
 
   /** `max(x, min)`. Derivative: 1 where x ≥ min, else 0; min gets the gradient where it was taken. */
   clampMin(min: Tensor | number): Tensor {
-    return one(182, args(this).o(min));
+    return one(183, args(this).o(min));
   }
 
   /** `min(x, max)`. Derivative: 1 where x ≤ max, else 0; max gets the gradient where it was taken. */
   clampMax(max: Tensor | number): Tensor {
-    return one(183, args(this).o(max));
+    return one(184, args(this).o(max));
   }
 
-  /** Linear interpolation: `x + weight (end − x)`. */
+  /** Linear interpolation: `x + weight (end − x)`; from the end, `end − (1 − weight) (end − x)`, for weights from ½ on, so that a weight of 1 gives the end itself. */
   lerp(end: Tensor | number, weight: Tensor | number): Tensor {
-    return one(184, args(this).o(end).o(weight));
+    return one(185, args(this).o(end).o(weight));
   }
 
   /** `log(1 + e^(βx)) / β`, and x itself where βx > threshold, as PyTorch's softplus with arguments. */
   softplusWith(beta: number, threshold: number = 20): Tensor {
-    return one(185, args(this).n(beta).n(threshold));
+    return one(186, args(this).n(beta).n(threshold));
   }
 
   /** `log σ(x) = −log(1 + e^−x)`, without overflow. Derivative: σ(−x). */
   logSigmoid(): Tensor {
-    return one(186, args(this));
+    return one(187, args(this));
   }
 
   /** `log(x / (1 − x))`, the inverse of the sigmoid; with `eps`, of x clamped to [eps, 1 − eps]. */
   logit(eps?: number): Tensor {
-    return one(187, args(this).mn(eps));
-  }
-
-  /** `1 − erf x`. Derivative: −2/√π e^(−x²). */
-  erfc(): Tensor {
-    return one(188, args(this));
+    return one(188, args(this).mn(eps));
   }
 
   /** `x − trunc x`, what follows the point. Derivative: 1. */
@@ -1144,7 +1144,7 @@ export abstract class Ops {
     return one(243, args(this).t(other).n(p).n(eps));
   }
 
-  /** x · y / (|x| |y|) along `dim`, which is taken out; lengths count as at least ε. PyTorch's ε is 1e-8. */
+  /** x · y / (|x| |y|) along `dim` of both, broadcast to one shape; the dimension is taken out, and lengths count as at least ε. PyTorch's ε is 1e-8. */
   cosineSimilarity(other: Tensor, dim: number = 1, eps: number = 1e-8): Tensor {
     return one(244, args(this).t(other).n(dim).n(eps));
   }
@@ -1262,85 +1262,85 @@ export abstract class Ops {
 
 /** A tensor filled with a number; without a dtype in the options, the number's kind gives it. */
 export function full(shape: Sizes, fill: number, dtype?: DType): Tensor {
-  return one(71, args().ns(shape).n(fill).mty(dtype));
+  return one(72, args().ns(shape).n(fill).mty(dtype));
 }
 
 /** Zeros. */
 export function zeros(shape: Sizes, dtype?: DType): Tensor {
-  return one(72, args().ns(shape).mty(dtype));
+  return one(73, args().ns(shape).mty(dtype));
 }
 
 /** Ones. */
 export function ones(shape: Sizes, dtype?: DType): Tensor {
-  return one(73, args().ns(shape).mty(dtype));
+  return one(74, args().ns(shape).mty(dtype));
 }
 
 /** start, start + step, … up to but not including `end`: ⌈(end − start) / step⌉ numbers. Integers give I32, floats F32, unless the options name a dtype. */
 export function arange(start: number, end: number, step: number = 1, dtype?: DType): Tensor {
-  return one(77, args().n(start).n(end).n(step).mty(dtype));
+  return one(78, args().n(start).n(end).n(step).mty(dtype));
 }
 
 /** `steps` numbers at equal distances from `start` to `end`, both included. */
 export function linspace(start: number, end: number, steps: number, dtype?: DType): Tensor {
-  return one(78, args().n(start).n(end).n(steps).mty(dtype));
+  return one(79, args().n(start).n(end).n(steps).mty(dtype));
 }
 
 /** The identity matrix of n rows. */
 export function eye(n: number, columns?: number, dtype?: DType): Tensor {
-  return one(79, args().n(n).mn(columns).mty(dtype));
+  return one(80, args().n(n).mn(columns).mty(dtype));
 }
 
 /** Uniform random numbers in [0, 1). */
 export function rand(shape: Sizes, generator?: Generator, dtype?: DType): Tensor {
-  return one(80, args().ns(shape).g(generator).mty(dtype));
+  return one(81, args().ns(shape).g(generator).mty(dtype));
 }
 
 /** Standard normal random numbers, equal on every device within 4 ulp. */
 export function randn(shape: Sizes, generator?: Generator, dtype?: DType): Tensor {
-  return one(81, args().ns(shape).g(generator).mty(dtype));
+  return one(82, args().ns(shape).g(generator).mty(dtype));
 }
 
 /** Random integers in low..high; I32 unless the options say otherwise. */
 export function randint(low: number, high: number, shape: Sizes, generator?: Generator): Tensor {
-  return one(82, args().n(low).n(high).ns(shape).g(generator));
+  return one(83, args().n(low).n(high).ns(shape).g(generator));
 }
 
 /** The numbers 0 to n − 1 in random order (I32), every order as likely as any other. */
 export function randperm(n: number, generator?: Generator): Tensor {
-  return one(83, args().n(n).g(generator));
+  return one(84, args().n(n).g(generator));
 }
 
 /** The tensors one after the other along `dim`; the other dimensions must agree. Dtypes are promoted. As in PyTorch, tensors of shape `[0]` are left out beside tensors of another rank. */
 export function cat(tensors: readonly Tensor[], dim: number = 0): Tensor {
-  return one(88, args().ts(tensors).n(dim));
+  return one(89, args().ts(tensors).n(dim));
 }
 
 /** The tensors, all of one shape, along a new dimension. */
 export function stack(tensors: readonly Tensor[], dim: number = 0): Tensor {
-  return one(89, args().ts(tensors).n(dim));
+  return one(90, args().ts(tensors).n(dim));
 }
 
 /** The tensors side by side: joined along dimension 1, or 0 for vectors and numbers. */
 export function hstack(tensors: readonly Tensor[]): Tensor {
-  return one(90, args().ts(tensors));
+  return one(91, args().ts(tensors));
 }
 
 /** The tensors below each other: joined along dimension 0, vectors counting as rows. */
 export function vstack(tensors: readonly Tensor[]): Tensor {
-  return one(91, args().ts(tensors));
+  return one(92, args().ts(tensors));
 }
 
 /** Grids of coordinates: result i holds vector i along dimension i and repeats it along the others (PyTorch's `indexing="ij"`). */
 export function meshgrid(vectors: readonly Tensor[]): Tensor[] {
-  return many(92, args().ts(vectors));
+  return many(93, args().ts(vectors));
 }
 
 /** `meshgrid` with the first two dimensions exchanged, as for pictures (PyTorch's `indexing="xy"`). */
 export function meshgridXy(vectors: readonly Tensor[]): Tensor[] {
-  return many(93, args().ts(vectors));
+  return many(94, args().ts(vectors));
 }
 
 /** Sums of products in Einstein's notation: every operand's dimensions are named by letters, separated by commas; dimensions of one name are multiplied along each other, and names that are not in the result (after `->`) are summed over. Without `->` the result has the names that occur once, in alphabetical order. `...` stands for further dimensions, which are broadcast; a name twice in one operand means its diagonal. */
 export function einsum(equation: string, operands: readonly Tensor[]): Tensor {
-  return one(94, args().s(equation).ts(operands));
+  return one(95, args().s(equation).ts(operands));
 }

@@ -323,7 +323,8 @@ fn pick(buffer: &HostBuffer, offsets: &[i64], out: &mut Block) {
     }
 }
 
-/// Converts a block to another dtype's lane type; floats become integers towards zero.
+/// Converts a block to another dtype's lane type. Floats become integers towards zero: those beyond the dtype's range
+/// its nearest end, NaN 0. Integers wrap.
 pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
     macro_rules! convert {
         ($from:expr, $to:expr, $f:expr) => {
@@ -357,7 +358,18 @@ pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
         Block::F32(from) => from_number!(from, &mut *to, f32),
         Block::F64(from) => from_number!(from, &mut *to, f64),
     }
+    let from_float = matches!(from, Block::F32(_) | Block::F64(_));
     match (dtype, &mut *to) {
+        (DType::U8, Block::U32(values)) if from_float => values.iter_mut().for_each(|x| *x = (*x).min(255)),
+        (dtype, Block::I64(values)) if from_float => {
+            let (least, most) = match dtype {
+                DType::U8 => (0, 255),
+                DType::U32 => (0, i64::from(u32::MAX)),
+                DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                _ => (i64::MIN, i64::MAX),
+            };
+            values.iter_mut().for_each(|x| *x = (*x).clamp(least, most));
+        }
         (DType::F16, Block::F32(values)) => values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32()),
         (dtype, to) => wrap(dtype, to),
     }

@@ -8,7 +8,7 @@ use super::fold::Fold;
 pub(super) use super::locate::Located;
 use super::rows::RowShape;
 use super::wide::Wide;
-use crate::backend::wgsl::{self, Params, convert, lane_type, narrow, storage_type, widen, zero};
+use crate::backend::wgsl::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::Elementwise;
 use crate::op::structured::{Bound, Param, Program, Trust};
@@ -433,7 +433,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             }
             InstKind::Healthy => wgsl::healthy(&mut self.params),
             InstKind::Map { op, args } => self.map(op, args, inst.dtype),
-            InstKind::Cast { arg } => convert(&format!("v{arg}"), self.kernel.insts[*arg].dtype, inst.dtype),
+            InstKind::Cast { arg } => {
+                let from = self.kernel.insts[*arg].dtype;
+                if from.is_float() && inst.dtype.is_int() {
+                    self.help(TO_INTEGER);
+                }
+                convert(&format!("v{arg}"), from, inst.dtype)
+            }
             InstKind::Mask { arg, access } => {
                 let exists = self.locate(access, code, pad).exists;
                 masked(format!("v{arg}"), &exists)

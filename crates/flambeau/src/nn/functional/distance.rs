@@ -19,7 +19,8 @@ impl Tensor {
             difference.try_norm(p, -1)
         }
 
-        /// x · y / (|x| |y|) along `dim`, which is taken out; lengths count as at least ε. PyTorch's ε is 1e-8.
+        /// x · y / (|x| |y|) along `dim` of both, broadcast to one shape; the dimension is taken out, and lengths
+        /// count as at least ε. PyTorch's ε is 1e-8.
         ///
         /// ```
         /// # use flambeau::prelude::*;
@@ -27,12 +28,16 @@ impl Tensor {
         /// assert_eq!(x.cosine_similarity(&y, 1, 1e-8).to_string(), "tensor([0.6000])");
         /// ```
         cosine_similarity / try_cosine_similarity(&self, other: &Tensor, dim: isize, eps: f64) -> Tensor {
+            const OP: &str = "cosine_similarity";
+            let shape = self.shape().broadcast(other.shape());
+            let shape = shape.ok_or_else(|| Error::broadcast(OP, self.shape(), other.shape()))?;
             let least = eps * eps;
             let unit = |x: &Tensor| {
                 let square = x.try_square()?.try_sum_keepdim(dim)?;
                 x.try_div(&square.try_clamp_min(least)?.try_sqrt()?)
             };
-            unit(self)?.try_mul(&unit(other)?)?.try_sum(dim)
+            let (x, y) = (self.broadcast_as(OP, &shape)?, other.broadcast_as(OP, &shape)?);
+            unit(&x)?.try_mul(&unit(&y)?)?.try_sum(dim)
         }
 
         /// x divided by its p-norm along `dim`, which counts as at least ε. PyTorch's p is 2, its ε 1e-12.

@@ -1,6 +1,7 @@
 //! Resizing along the dimensions after (N, C). Every mode works dimension by dimension. Nearest reads at positions;
 //! the others are linear maps: a small matrix for each dimension, whose rows hold the weights of the input's places.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::memory::{filled, reserved};
 use crate::shape::product;
@@ -104,12 +105,12 @@ impl Resize {
     }
 
     /// (to, from): the weights of the input's places in each of the result's.
-    fn matrix(&self, mode: InterpolateMode) -> Result<Vec<f32>> {
+    fn matrix(&self, mode: InterpolateMode) -> Result<Vec<f64>> {
         let mut matrix = filled(0.0, self.to * self.from)?;
         for k in 0..self.to {
             let row = &mut matrix[k * self.from..(k + 1) * self.from];
             let mut add =
-                |place: i64, weight: f64| row[place.clamp(0, self.from as i64 - 1) as usize] += weight as f32;
+                |place: i64, weight: f64| row[place.clamp(0, self.from as i64 - 1) as usize] += weight;
             match mode {
                 InterpolateMode::Area => {
                     let start = k * self.from / self.to;
@@ -162,8 +163,15 @@ impl Tensor {
     fn resized_linear(&self, dim: usize, resize: &Resize, mode: InterpolateMode) -> Result<Tensor> {
         let before = product(&self.shape()[..dim]);
         let after = product(&self.shape()[dim + 1..]);
-        let matrix = Tensor::try_from_slice(&resize.matrix(mode)?, [resize.to, resize.from], self.device())?;
-        let matrix = matrix.try_to_dtype(self.dtype())?;
+        let (weights, shape) = (resize.matrix(mode)?, [resize.to, resize.from]);
+        let matrix = match self.dtype() {
+            DType::F64 => Tensor::try_from_slice(&weights, shape, self.device())?,
+            dtype => {
+                let mut narrow = reserved(weights.len())?;
+                narrow.extend(weights.into_iter().map(|weight| weight as f32));
+                Tensor::try_from_slice(&narrow, shape, self.device())?.try_to_dtype(dtype)?
+            }
+        };
         let resized = match after {
             1 => self.try_reshape([before, resize.from])?.try_matmul(&matrix.try_t()?)?,
             _ => matrix.try_matmul(&self.try_reshape([before, resize.from, after])?)?,

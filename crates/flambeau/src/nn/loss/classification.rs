@@ -17,7 +17,8 @@ const IGNORE_INDEX: i64 = -100;
 /// The input is (C), (N, C) or (N, C, d1, …). The target is either class numbers, shaped as the input without its
 /// class dimension, or probabilities of the classes (a float dtype), shaped as the input. A class number outside 0..C
 /// is an error when the loss is computed, unless it is `ignore_index`. With weights the mean is the weighted one:
-/// divided by the sum of the weights of the targets' classes.
+/// divided by the sum of the weights of the targets' classes. Ignored rows get gradients of 0 whatever they hold; a mean
+/// over no row is NaN, with gradients of 0.
 ///
 /// ```
 /// # use flambeau::prelude::*;
@@ -87,8 +88,10 @@ fn against_weighted_classes(loss: &CrossEntropyLoss, input: &Tensor, target: &Te
         0.0 => sharp,
         share => {
             let spread = share / input.shape()[labels.dim] as f64;
-            let surprise = spread_surprise(loss, input, labels.dim)?;
-            let even = surprise.try_mul(&labels.counts(input)?)?.try_mul(spread)?;
+            // Of zeros where a row is ignored, which may hold infinities.
+            let counted = labels.counted.try_where_cond(input, 0.0)?;
+            let surprise = spread_surprise(loss, &counted, labels.dim)?;
+            let even = labels.counted.try_where_cond(&surprise.try_mul(spread)?, 0.0)?;
             sharp.try_mul(1.0 - share)?.try_add(&even)?
         }
     };
@@ -168,7 +171,7 @@ static CROSS_ENTROPY_GRADIENT: Composite = Composite::plain("cross_entropy_gradi
         Reduction::Sum => g.clone(),
         Reduction::Mean => g.try_div(&weights.try_sum(..)?)?,
     };
-    Ok(smallvec![excess(input, &labels.classes, labels.dim, &g.try_mul(&weights)?)?])
+    Ok(smallvec![excess(input, &labels, &g.try_mul(&weights)?)?])
 });
 
 /// Reduces the losses of rows that count as much as their weights say; `shape` is theirs without the class dimension.
@@ -229,7 +232,7 @@ impl NllLoss {
 }
 
 /// Binary cross entropy of probabilities: −(y log x + (1 − y) log(1 − x)), the mean. Logarithms are taken as at
-/// least −100.
+/// least −100. The loss of an input outside 0..=1 is NaN.
 ///
 /// ```
 /// # use flambeau::prelude::*;

@@ -100,7 +100,7 @@ pub(super) fn pick(scores: &Tensor, classes: &Tensor, dim: usize) -> Result<Tens
 }
 
 /// −log softmax of each row at its class, times the row's weight; the class dimension stays with size 1.
-/// Derivative: (softmax − [class]) · g · weight.
+/// Derivative: (softmax − [class]) · g · weight, and 0 in ignored rows whatever they hold.
 #[track_caller]
 pub(super) fn row_cross_entropy(
     logits: &Tensor,
@@ -117,17 +117,20 @@ pub(super) fn row_cross_entropy(
         let counted = labels.counted.try_where_cond(&picked, 0.0)?;
         if class_weighted { counted.try_mul(weights) } else { Ok(counted) }
     };
-    let inputs = [logits, &labels.classes, weights];
-    Tensor::with_rule("cross_entropy", Saves::inputs(0b111), &inputs, forward, move |v| {
-        let (g, classes, weights) = (v.grad(), v.input(1), v.input(2));
-        Ok(vec![Some(excess(v.input(0), classes, dim, &g.try_mul(weights)?)?), None, None])
+    let inputs = [logits, &labels.classes, &labels.counted, weights];
+    Tensor::with_rule("cross_entropy", Saves::inputs(0b1111), &inputs, forward, move |v| {
+        let (classes, counted) = (v.input(1).clone(), v.input(2).clone());
+        let factor = v.grad().try_mul(v.input(3))?;
+        Ok(vec![Some(excess(v.input(0), &Labels { classes, counted, dim }, &factor)?), None, None, None])
     })
 }
 
-/// (softmax of each row − [class]) · factor.
+/// (softmax of each row − [class]) · factor, and 0 in ignored rows: selected, as either may be infinite there.
 #[track_caller]
-pub(super) fn excess(logits: &Tensor, classes: &Tensor, dim: usize, factor: &Tensor) -> Result<Tensor> {
-    let log_probabilities = logits.try_log_softmax(dim as isize)?;
-    let here = logits.iota_of(logits.shape(), dim)?.try_eq(classes)?.try_to_dtype(logits.dtype())?;
-    log_probabilities.try_exp()?.try_sub(&here)?.try_mul(factor)
+pub(super) fn excess(logits: &Tensor, labels: &Labels, factor: &Tensor) -> Result<Tensor> {
+    let log_probabilities = logits.try_log_softmax(labels.dim as isize)?;
+    let here = logits.iota_of(logits.shape(), labels.dim)?.try_eq(&labels.classes)?;
+    let here = here.try_to_dtype(logits.dtype())?;
+    let excess = log_probabilities.try_exp()?.try_sub(&here)?.try_mul(factor)?;
+    labels.counted.try_where_cond(&excess, 0.0)
 }

@@ -57,7 +57,7 @@ pub(super) fn run(
         let head = Head { op, sizes, inputs, scale, batch, head };
         match op.direction {
             Direction::Forward => {
-                head.forward(target(0, sizes.queries, sizes.value_width), target(1, sizes.queries, 1));
+                head.forward(target(0, sizes.queries, sizes.value_width), target(1, sizes.queries, 2));
             }
             Direction::Backward => head.backward(
                 target(0, sizes.queries, sizes.width),
@@ -120,7 +120,7 @@ impl Head<'_> {
                 scores.iter_mut().for_each(|score| *score /= sum);
                 let Target { memory, offset, .. } = logarithms.starting_at(first + row);
                 // Safety: no other thread writes this head's results.
-                unsafe { memory.put(offset as i64, 1, &[largest + sum.ln()], |x| x) };
+                unsafe { memory.put(offset as i64, 1, &[largest, sum.ln()], |x| x) };
             }
             let weights = Matrix::dense(&scores, seen);
             let size = alone((count, value_width, seen), false);
@@ -145,12 +145,12 @@ impl Head<'_> {
             let rows = weights.chunks_exact_mut(seen).zip(scores.chunks_exact_mut(seen)).take(count);
             for (row, (weights, scores)) in rows.enumerate() {
                 let at = (self.batch * count_all + first + row) * heads + self.head;
-                let (logarithm, along) = (logarithms[at], along[at]);
+                let (largest, logarithm, along) = (logarithms[2 * at], logarithms[2 * at + 1], along[at]);
                 let sees = self.seen(first + row, seen);
                 weights[sees..].fill(0.0);
                 scores[sees..].fill(0.0);
                 for (weight, score) in weights.iter_mut().zip(scores).take(sees) {
-                    *weight = (*weight - logarithm).exp();
+                    *weight = ((*weight - largest) - logarithm).exp();
                     *score = *weight * (*score - along);
                 }
             }

@@ -1,6 +1,7 @@
 //! Scaled dot-product attention, forward and backward, in memory linear in the length of the sequences: the scores of
-//! a few queries at a time, with the sums of their exponentials carried along (online softmax). Forward keeps the
-//! logarithm of each query's sum; backward computes the weights again from it.
+//! a few queries at a time, with the sums of their exponentials carried along (online softmax). Forward keeps each
+//! query's largest score and the logarithm of its sum beside it; backward computes the weights again from them. (Added
+//! up, large scores would leave the logarithm few digits.)
 //!
 //! - `cpu`: matrix products of blocks of queries, heads on different cores;
 //! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`).
@@ -36,9 +37,9 @@ pub(crate) struct Attention {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Direction {
-    /// (q, k, v) → the weighted sums (B, L, H, V), and the logarithms of each query's sum (B, L, H).
+    /// (q, k, v) → the weighted sums (B, L, H, V), and (B, L, H, 2): each query's largest score m and log Σ e^(score − m).
     Forward,
-    /// (q, k, v, gradient of the sums (B, L, H, V), logarithms (B, L, H), Σ gradient · sums (B, L, H)) → the gradients
+    /// (q, k, v, gradient of the sums (B, L, H, V), logarithms (B, L, H, 2), Σ gradient · sums (B, L, H)) → the gradients
     /// of queries (B, L, H, E), keys (B, S, H, E) and values (B, S, H, V).
     Backward,
 }
@@ -108,7 +109,7 @@ pub(crate) fn attend(
     let rows = [sizes.batches, sizes.queries, sizes.heads];
     let outputs = smallvec![
         Meta::new([rows[0], rows[1], rows[2], sizes.value_width], DType::F32),
-        Meta::new(rows, DType::F32),
+        Meta::new([rows[0], rows[1], rows[2], 2], DType::F32),
     ];
     let op = Attention { causal, direction: Direction::Forward };
     let op = Op::Structured(StructuredOp::Attention(op));
@@ -236,8 +237,8 @@ struct ExactRow {
     head: usize,
     query: usize,
     weights: Vec<f64>,
-    /// The logarithm of the sum of the exponentials.
-    logarithm: f64,
+    /// The largest score, and the logarithm of the sum of the exponentials below it.
+    logarithm: [f64; 2],
 }
 
 impl Attention {
@@ -260,7 +261,7 @@ impl Attention {
         let sum: f64 = scores.iter().map(|score| (score - largest).exp()).sum();
         let weights = scores.iter().map(|score| (score - largest).exp() / sum).collect();
         let (batch, head) = (head / sizes.heads, head % sizes.heads);
-        ExactRow { batch, head, query, weights, logarithm: largest + sum.ln() }
+        ExactRow { batch, head, query, weights, logarithm: [largest, sum.ln()] }
     }
 }
 
@@ -277,7 +278,7 @@ impl ExactRow {
             let value = &values[(head * sizes.keys + key) * width..][..width];
             results[0][place..].iter_mut().zip(value).for_each(|(sum, value)| *sum += weight * value);
         }
-        results[1][self.place(sizes, sizes.queries, self.query, 1)] = self.logarithm;
+        results[1][self.place(sizes, sizes.queries, self.query, 2)..][..2].copy_from_slice(&self.logarithm);
     }
 
     fn backward(
@@ -320,7 +321,7 @@ mod tests {
         for [l, s, e, v] in [[256, 256, 64, 64], [33, 70, 5, 7], [1, 40, 128, 100], [64, 1, 4, 128]] {
             let (b, h) = (2, 3);
             let shapes: [&[usize]; 6] =
-                [&[b, h, l, e], &[b, h, s, e], &[b, h, s, v], &[b, l, h, v], &[b, l, h], &[b, l, h]];
+                [&[b, h, l, e], &[b, h, s, e], &[b, h, s, v], &[b, l, h, v], &[b, l, h, 2], &[b, l, h]];
             let inputs = shapes.map(|shape| (shape, DType::F32));
             for causal in [false, true] {
                 let of = |direction| StructuredOp::Attention(Attention { causal, direction });

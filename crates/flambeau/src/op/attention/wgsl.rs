@@ -137,7 +137,10 @@ impl Body {
             )
         };
         let logarithm = |i: usize| {
-            format!("if (row + {i}u < own) {{ logarithms[{}] = largest{i} + log(all[{i}]); }}", place(i))
+            format!(
+                "if (row + {i}u < own) {{ logarithms[{}] = vec2<f32>(largest{i}, log(all[{i}])); }}",
+                place(i)
+            )
         };
         Body::new(
             zeros("sum", v.width) + &each_row(|i| format!("var largest{i} = -3.4e38; var total{i} = 0.0;")),
@@ -167,7 +170,7 @@ impl Body {
         };
         let weighed = |i: usize| {
             format!(
-                "score{i} = select(vec4<f32>(), exp(score{i} * scale - logarithm{i}), {}) * (change{i} - mean{i});",
+                "score{i} = select(vec4<f32>(), exp((score{i} * scale - logarithm{i}.x) - logarithm{i}.y), {}) * (change{i} - mean{i});",
                 meets(i)
             )
         };
@@ -185,12 +188,13 @@ impl Body {
     fn of_keys(q: &Strided, k: &Strided, v: &Strided, g: &Strided, meets: impl Fn(usize) -> String) -> Body {
         let of_queries =
             "        let at = (batch * queries + min(others, vec4<u32>(queries - 1u))) * heads + head;
-        let logarithm = vec4<f32>(logarithms[at.x], logarithms[at.y], logarithms[at.z], logarithms[at.w]);
+        let largest = vec4<f32>(logarithms[at.x].x, logarithms[at.y].x, logarithms[at.z].x, logarithms[at.w].x);
+        let logarithm = vec4<f32>(logarithms[at.x].y, logarithms[at.y].y, logarithms[at.z].y, logarithms[at.w].y);
         let mean = vec4<f32>(along[at.x], along[at.y], along[at.z], along[at.w]);
 ";
         let weighed = |i: usize| {
             format!(
-                "score{i} = select(vec4<f32>(), exp(score{i} * scale - logarithm), {});
+                "score{i} = select(vec4<f32>(), exp((score{i} * scale - largest) - logarithm), {});
         change{i} = score{i} * (change{i} - mean);",
                 meets(i)
             )
@@ -227,7 +231,7 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let mut bindings: Vec<Bound> = (0..call.inputs.len()).map(Bound::Input).collect();
     let g = (kind != Kind::Forward).then(|| operand("g", 3, [0, 2, 1, 3], &mut params));
     let results: &[(&str, usize, usize)] = match kind {
-        Kind::Forward => &[("sums", 0, v.width), ("logarithms", 1, 1)],
+        Kind::Forward => &[("sums", 0, v.width), ("logarithms", 1, 2)],
         Kind::Queries => &[("by_query", 0, q.width)],
         Kind::Keys => &[("by_key", 1, k.width), ("by_value", 2, v.width)],
     };
@@ -235,12 +239,19 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
         source += &operand.declaration(binding);
     }
     if kind != Kind::Forward {
-        for (binding, name) in [(4, "logarithms"), (5, "along")] {
-            _ = writeln!(source, "@group(0) @binding({binding}) var<storage, read> {name}: array<f32>;");
+        for (binding, name, element) in [(4, "logarithms", "vec2<f32>"), (5, "along", "f32")] {
+            _ = writeln!(
+                source,
+                "@group(0) @binding({binding}) var<storage, read> {name}: array<{element}>;"
+            );
         }
     }
     for &(name, output, width) in results {
-        let element = if in_vectors(width) { "vec4<f32>" } else { "f32" };
+        let element = match name {
+            "logarithms" => "vec2<f32>",
+            _ if in_vectors(width) => "vec4<f32>",
+            _ => "f32",
+        };
         _ = writeln!(
             source,
             "@group(0) @binding({}) var<storage, read_write> {name}: array<{element}>;",

@@ -37,6 +37,7 @@ elementwise! {
             g * (normal + x * density)
         }],
         domain: [(-3.0, 3.0)],
+        tolerance: (5e-6, "1 + erf cancels below 0"),
         example: "Tensor::new([0.0, 1.0, -1.0], &device).gelu()" => "tensor([ 0.0000,  0.8413, -0.1587])",
     }
 
@@ -54,6 +55,7 @@ elementwise! {
             g * ((&t + 1.0) * 0.5 + x * (1.0 - &t * &t) * slope * 0.5)
         }],
         domain: [(-3.0, 3.0)],
+        tolerance: (3e-5, "1 + tanh cancels below 0"),
         example: "Tensor::new([0.0, 1.0, -1.0], &device).gelu_tanh()" => "tensor([ 0.0000,  0.8412, -0.1588])",
     }
 
@@ -93,10 +95,10 @@ elementwise! {
         example: "Tensor::new([-4.0, 0.0, 1.5], &device).hardsigmoid()" => "tensor([0.0000, 0.5000, 0.7500])",
     }
 
-    /// `x relu6(x + 3) / 6`. Derivative: x/3 + ½ where −3 ≤ x ≤ 3, 0 below and 1 above.
+    /// `x relu6(x + 3) / 6`, 0 at −∞. Derivative: x/3 + ½ where −3 ≤ x ≤ 3, 0 below and 1 above.
     HARDSWISH = hardswish / try_hardswish (x): Float {
         cpu: if x <= -3.0 { 0.0 } else if x >= 3.0 { x } else { x * (x + 3.0) / 6.0 },
-        wgsl: "({x} * select(clamp({x} + 3.0, 0.0, 6.0) / 6.0, {x}, fl_is_nan({x})))",
+        wgsl: "(max({x}, -3.0) * select(clamp({x} + 3.0, 0.0, 6.0) / 6.0, {x}, fl_is_nan({x})))",
         helpers: [IS_NAN],
         saves: [x],
         vjp(g, y): [{

@@ -163,6 +163,17 @@ elementwise! {
         example: "Tensor::new([0.0, 1.0], &device).erf()" => "tensor([0.0000, 0.8427])",
     }
 
+    /// `1 − erf x`, accurate where that is close to 0. Derivative: −2/√π e^(−x²).
+    ERFC = erfc / try_erfc (x): Float {
+        cpu: Real::erfc(x),
+        wgsl: "fl_erfc({x})",
+        helpers: [SCALE, IS_NAN, EXP_WGSL, ERFC_WGSL],
+        saves: [x],
+        vjp(g, y): [g * (-(x * x)).exp() * -FRAC_2_SQRT_PI],
+        domain: [(-2.0, 2.0)],
+        example: "Tensor::new([0.0, 1.0], &device).erfc()" => "tensor([1.0000, 0.1573])",
+    }
+
     /// `log(e^x + e^y)`, without overflow. Derivatives: σ(x − y) and σ(y − x).
     LOGADDEXP = logaddexp / try_logaddexp (x, y): Float {
         cpu: if x == y && x.is_infinite() { x } else { x.max(y) + Real::ln_1p(Real::exp(-(x - y).abs())) },
@@ -233,6 +244,20 @@ pub(super) const SIGMOID_WGSL: &str = "
 fn fl_sigmoid(x: f32) -> f32 {
     let e = fl_exp(-abs(x));
     return select(e, 1.0, x >= 0.0) / (1.0 + e);
+}
+";
+
+/// e^(−x²) times t P(t) with t = 1 / (1 + x/2). The square is taken in two parts, as its rounding would count in the
+/// exponent; that of the high part is exact.
+const ERFC_WGSL: &str = "
+fn fl_erfc(x: f32) -> f32 {
+    let a = min(abs(x), 10.2);
+    let t = 1.0 / fma(a, 0.5, 1.0);
+    let top = fma(t, fma(t, fma(t, fma(t, -0.059124582, 0.28484687), -0.48776412), 0.27871418), -0.02707258);
+    let p = t * fma(t, fma(t, fma(t, fma(t, top, 0.20287652), 0.24305567), 0.28238195), 0.28208604);
+    let high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+    let y = p * fl_exp((high - a) * (high + a)) * fl_exp(-high * high);
+    return select(select(y, 2.0 - y, x < 0.0), x, fl_is_nan(x));
 }
 ";
 

@@ -5,6 +5,10 @@
 //! Integer division by zero follows WGSL, so that every device agrees: `x / 0 = x` and `x mod 0 = 0`.
 
 use super::vectorised;
+use std::f64::consts::LN_2;
+
+/// Above this, √(x² ± 1) is x, and x² may overflow.
+const FAR: f64 = 1e100;
 
 /// Float lanes.
 pub(super) trait Real: Copy {
@@ -24,6 +28,12 @@ pub(super) trait Real: Copy {
     fn tanh(self) -> Self;
     /// The error function.
     fn erf(self) -> Self;
+    /// 1 − the error function.
+    fn erfc(self) -> Self;
+    /// The inverse hyperbolic sine, without overflow.
+    fn asinh(self) -> Self;
+    /// The inverse hyperbolic cosine, without overflow.
+    fn acosh(self) -> Self;
     /// `log(1 + e^x)`.
     fn softplus(self) -> Self;
     /// x times a constant, in x's precision.
@@ -79,6 +89,23 @@ macro_rules! real {
             #[inline]
             fn erf(self) -> Self {
                 $erf(self)
+            }
+
+            #[inline]
+            fn erfc(self) -> Self {
+                libm::erfc(f64::from(self)) as $t
+            }
+
+            #[inline]
+            fn asinh(self) -> Self {
+                let (x, size) = (f64::from(self), f64::from(self.abs()));
+                (if size > FAR { (size.ln() + LN_2).copysign(x) } else { x.asinh() }) as $t
+            }
+
+            #[inline]
+            fn acosh(self) -> Self {
+                let x = f64::from(self);
+                (if x > FAR { x.ln() + LN_2 } else { x.acosh() }) as $t
             }
 
             #[inline]

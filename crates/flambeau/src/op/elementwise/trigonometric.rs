@@ -94,7 +94,7 @@ elementwise! {
 
     /// The inverse hyperbolic sine `log(x + √(x² + 1))`. Derivative: 1 / √(x² + 1).
     ASINH = asinh / try_asinh (x): Float {
-        cpu: x.asinh(),
+        cpu: Real::asinh(x),
         wgsl: "fl_asinh({x})",
         helpers: [LOG1P_NEAR, FLOAT, LOG_PARTS, LOG, LOG1P, IS_NAN, ASINH_WGSL],
         saves: [x],
@@ -105,7 +105,7 @@ elementwise! {
 
     /// The inverse hyperbolic cosine `log(x + √(x² − 1))`; NaN below 1. Derivative: 1 / √(x² − 1).
     ACOSH = acosh / try_acosh (x): Float {
-        cpu: x.acosh(),
+        cpu: Real::acosh(x),
         wgsl: "fl_acosh({x})",
         helpers: [FLOAT, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ACOSH_WGSL],
         saves: [x],
@@ -146,9 +146,41 @@ fn squared_distance(y: &Tensor, x: &Tensor) -> Tensor {
 
 /// `fl_quarter`: (r, n) with x = r + n π/2 and r from −π/4 to π/4; `fl_sin_near` and `fl_cos_near` are for such r. The
 /// products of n with the parts of π/2 are made as integers: exact, and no compiler can merge them. Beyond 10⁵ they
-/// would be rounded, and the ops take WGSL's own functions.
+/// would be rounded: `fl_quarter_far` multiplies the 32 bits of |x| by 96 bits of 2/π, those whose product is a fraction
+/// or a turn modulo 4, and keeps 2 + 62 bits.
 const QUARTER_WGSL: &str = "
+fn fl_high_product(a: u32, b: u32) -> u32 {
+    let low = (a & 0xffffu) * (b & 0xffffu);
+    let middle = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+    let other = (a & 0xffffu) * (b >> 16u) + (middle & 0xffffu);
+    return (a >> 16u) * (b >> 16u) + (middle >> 16u) + (other >> 16u);
+}
+fn fl_quarter_far(x: f32) -> vec2<f32> {
+    var digits = array<u32, 7>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u);
+    let bits = bitcast<u32>(x);
+    let number = (bits << 8u) | 0x80000000u;
+    let start = ((bits >> 23u) & 0xffu) - 128u;
+    var w = vec3<u32>();
+    for (var k = 0u; k < 3u; k++) {
+        let at = start / 32u + k;
+        w[k] = (digits[at] << (start % 32u)) | ((digits[at + 1u] >> 1u) >> (31u - start % 32u));
+    }
+    let low = number * w.y;
+    var rest = low + fl_high_product(number, w.z);
+    var share = number * w.x + fl_high_product(number, w.y) + select(0u, 1u, rest < low);
+    let n = (share + 0x20000000u) >> 30u;
+    share -= n << 30u;
+    let below = share >> 31u == 1u;
+    if (below) {
+        rest = ~rest + 1u;
+        share = ~share + select(0u, 1u, rest == 0u);
+    }
+    let r = fma(f32(rest), 2.1684043e-19, f32(share) * 9.313226e-10) * 1.5707964;
+    let sign = select(1.0, -1.0, bits >> 31u == 1u);
+    return vec2<f32>(select(r, -r, below) * sign, f32(n) * sign);
+}
 fn fl_quarter(x: f32) -> vec2<f32> {
+    if (abs(x) > 100000.0) { return fl_quarter_far(x); }
     let n = i32(round(x * 0.63661975));
     let near = fma(f32(n * 253), -1.9073486328125e-6, fma(f32(n * 201), -0.0078125, x));
     return vec2<f32>(fma(f32(n), -9.9209358e-10, fma(f32(n * 170), -7.450580596923828e-9, near)), f32(n));
@@ -167,7 +199,6 @@ fn fl_endless(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f80
 const SIN_WGSL: &str = "
 fn fl_sin(x: f32) -> f32 {
     if (fl_endless(x)) { return fl_float(0x7fc00000u); }
-    if (abs(x) > 100000.0) { return sin(x); }
     let part = fl_quarter(x);
     let turn = i32(part.y);
     let y = select(fl_sin_near(part.x), fl_cos_near(part.x), (turn & 1) == 1);
@@ -178,7 +209,6 @@ fn fl_sin(x: f32) -> f32 {
 const COS_WGSL: &str = "
 fn fl_cos(x: f32) -> f32 {
     if (fl_endless(x)) { return fl_float(0x7fc00000u); }
-    if (abs(x) > 100000.0) { return cos(x); }
     let part = fl_quarter(x);
     let turn = i32(part.y) + 1;
     let y = select(fl_sin_near(part.x), fl_cos_near(part.x), (turn & 1) == 1);
@@ -189,7 +219,6 @@ fn fl_cos(x: f32) -> f32 {
 const TAN_WGSL: &str = "
 fn fl_tan(x: f32) -> f32 {
     if (fl_endless(x)) { return fl_float(0x7fc00000u); }
-    if (abs(x) > 100000.0) { return tan(x); }
     let part = fl_quarter(x);
     let sine = fl_sin_near(part.x);
     let cosine = fl_cos_near(part.x);
