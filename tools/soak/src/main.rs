@@ -15,6 +15,7 @@ mod memory;
 mod random;
 mod session;
 mod threads;
+mod torch;
 mod work;
 
 use clap::Parser;
@@ -114,6 +115,13 @@ const ATTACKS: &[Attack] = &[
         place: Place::Anywhere,
         run: growth::shapes,
     },
+    Attack {
+        name: "torch",
+        about: "ops, losses, layers, optimizers and random programs with options, against PyTorch's answers",
+        sample: 250,
+        place: Place::Anywhere,
+        run: torch::run,
+    },
 ];
 
 /// Attacks the library until the time or the number of cases is over.
@@ -144,7 +152,7 @@ impl Options {
             (Some(case), _, _) => Limit::Only(case),
             (_, Some(cases), _) => Limit::Cases(cases),
             (_, _, Some(minutes)) => Limit::Time(Duration::from_secs_f64(minutes * 60.0)),
-            _ => Limit::Cases(attack.sample),
+            _ => Limit::Sample(attack.sample),
         }
     }
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 /// When an attack ends.
 pub enum Limit {
     Cases(u64),
+    /// After the attack's own number of cases.
+    Sample(u64),
     Time(Duration),
     /// After one case, to look at it.
     Only(u64),
@@ -55,7 +57,7 @@ impl Session {
         }
         let case = self.done;
         let goes_on = match self.limit {
-            Limit::Cases(cases) => case < cases,
+            Limit::Cases(cases) | Limit::Sample(cases) => case < cases,
             Limit::Time(time) => self.started.elapsed() < time,
             Limit::Only(_) => case < 1,
         };
@@ -66,6 +68,11 @@ impl Session {
     /// The random numbers of a case.
     pub fn random(&self, case: u64) -> Random {
         Random::new(self.seed, case)
+    }
+
+    /// Is this the sample that continuous integration runs? It must not depend on what is installed.
+    pub fn is_sample(&self) -> bool {
+        matches!(self.limit, Limit::Sample(_))
     }
 
     /// Where the random numbers start.
