@@ -205,7 +205,7 @@ def case(draw, program):
             c = program.leaf(random.integers(draw, shapes[0], torch.bool))
             a, b = [program.leaf(tensor(draw, s, (-9, 9), dtype)) for s in shapes[1:]]
             program.step(name, [c, a, b], {}, torch.where)
-    program.sums = name == "logaddexp"  # near zero it is the difference of large numbers
+    program.sums = name in ("logaddexp", "lerp")  # near zero they are differences of large numbers
     program.exact = name in JUMPS or name.split("_")[0] in JUMPS or dtype == torch.float64
     return program
 

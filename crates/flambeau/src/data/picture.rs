@@ -53,6 +53,9 @@ impl Wanted {
         let budget = Budget::new(ReadLimits::memory(self.limits.or(MAX_PICTURE)), 0);
         let mut picture = self.decode(stream, &budget)?;
         if let Some((height, width)) = self.size {
+            if height == 0 || width == 0 {
+                return Err(format!("a picture cannot be scaled to {height} × {width} pixels"));
+            }
             picture = cover(picture, height, width, &budget)?;
         }
         let (height, width) = (picture.height() as usize, picture.width() as usize);
