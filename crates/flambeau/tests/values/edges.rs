@@ -226,6 +226,16 @@ fn inverse_hyperbolic_functions_of_large_numbers() {
 }
 
 #[test]
+fn the_inverse_hyperbolic_tangent_is_odd() {
+    // torch.atanh(torch.tensor([-0.999652386, 0.999652386, -1., 1.5], dtype=torch.float64)), of the nearest float
+    for device in devices() {
+        let y = Tensor::new([-0.9996524f32, 0.9996524, -1.0, 1.5], &device).atanh();
+        let want = [-4.328695209029881, 4.328695209029881, f64::NEG_INFINITY, f64::NAN];
+        assert_close(&values(&y), &want, 0.0, 1e-6);
+    }
+}
+
+#[test]
 fn attention_to_large_scores() {
     // Scores 1024 and 1024.5, exactly: the gradient of the values is their softmax, with every digit.
     for device in devices() {

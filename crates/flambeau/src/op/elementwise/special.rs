@@ -34,6 +34,8 @@ pub(super) trait Real: Copy {
     fn asinh(self) -> Self;
     /// The inverse hyperbolic cosine, without overflow.
     fn acosh(self) -> Self;
+    /// The inverse hyperbolic tangent, as accurate below 0 as above.
+    fn atanh(self) -> Self;
     /// `log(1 + e^x)`.
     fn softplus(self) -> Self;
     /// x times a constant, in x's precision.
@@ -106,6 +108,11 @@ macro_rules! real {
             fn acosh(self) -> Self {
                 let x = f64::from(self);
                 (if x > FAR { x.ln() + LN_2 } else { x.acosh() }) as $t
+            }
+
+            #[inline]
+            fn atanh(self) -> Self {
+                f64::from(self.abs()).atanh().copysign(f64::from(self)) as $t
             }
 
             #[inline]

@@ -116,7 +116,7 @@ elementwise! {
 
     /// The inverse hyperbolic tangent `½ log((1 + x) / (1 − x))`; NaN outside [−1, 1]. Derivative: 1 / (1 − x²).
     ATANH = atanh / try_atanh (x): Float {
-        cpu: x.atanh(),
+        cpu: Real::atanh(x),
         wgsl: "fl_atanh({x})",
         helpers: [FLOAT, LOG1P_NEAR, LOG_PARTS, LOG, LOG1P, ATANH_WGSL],
         saves: [x],
