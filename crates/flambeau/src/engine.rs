@@ -154,6 +154,10 @@ impl Device {
             return;
         }
         let note = |pending: &mut Vec<Weak<Node>>| {
+            if pending.len() == pending.capacity() {
+                // What nobody holds any more keeps its memory as long as it is listed.
+                pending.retain(|node| node.strong_count() > 0);
+            }
             let fits = pending.len() < MAX_PENDING;
             if fits {
                 pending.push(Arc::downgrade(node));

@@ -20,7 +20,13 @@ impl Scheduler<'_> {
             let group = &self.schedule.groups[at.group as usize];
             let new = || leaves.iter().filter(|leaf| !group.frontier.contains(leaf));
             let read: usize = new().map(|&leaf| graph.meta(leaf).numel()).filter(|n| n * SMALL > numel).sum();
+            let direct = || graph.nodes[index as usize].inputs.iter().map(|&input| graph.base(input));
+            let unread = direct().filter(|&base| !self.is_source(base) && !group.frontier.contains(&base));
+            // The leaves are read in its place if all between them and it is computed again, too.
+            let bound =
+                if self.hopeful { 0 } else { group.frontier.len() + unread.count() + group.outputs.len() };
             read <= numel
+                && bound <= MAX_BINDINGS
                 && group.ops + MAX_COPIED <= MAX_OPS
                 && group.frontier.len() + new().count() + group.outputs.len() <= MAX_BINDINGS
         };

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::op::structured::{Bound, Program, Trust};
 use std::collections::VecDeque;
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a slot.
@@ -38,6 +39,8 @@ pub(crate) struct Witness {
     verdict: Mutex<Verdict>,
     /// Runs it is made from whose faults its slot does not show.
     beside: Vec<Arc<Witness>>,
+    /// Faults that began up to this run have been told to whoever goes on from this run; shared with the runs after it.
+    told: Arc<AtomicU64>,
     slots: Arc<Mutex<Slots>>,
 }
 
@@ -95,8 +98,8 @@ struct State {
     status: Arc<GpuBuffer>,
     /// The latest run.
     latest: u64,
-    /// Faults that began up to this run have been told: guarded updates go on.
-    told: u64,
+    /// Faults that began up to this run have been cleared.
+    cleared: u64,
     /// Runs from the first of which on guarded updates changed nothing, up to the second.
     void: VecDeque<(u64, u64)>,
     recent: VecDeque<(u64, Vec<(Check, &'static Location<'static>)>)>,
@@ -112,7 +115,7 @@ impl Faults {
         let (void, recent) = (VecDeque::new(), VecDeque::new());
         Ok(Faults {
             slots: Arc::new(Mutex::new(Slots { free: (1..SLOTS).rev().collect(), count: SLOTS })),
-            state: Mutex::new(State { status, latest: 0, told: 0, void, recent }),
+            state: Mutex::new(State { status, latest: 0, cleared: 0, void, recent }),
         })
     }
 
@@ -127,7 +130,7 @@ impl Faults {
             for witness in witness.beside.iter().chain([witness]) {
                 match witness.verdict() {
                     Verdict::Sound => {}
-                    Verdict::Faulty { began, error } => self.may_use(began, error, *guarded)?,
+                    Verdict::Faulty { began, error } => self.may_use(witness, began, error, *guarded)?,
                     Verdict::Open => match open.iter_mut().find(|(known, _)| Arc::ptr_eq(known, witness)) {
                         Some((_, known)) => *known &= guarded,
                         None => open.push((witness.clone(), *guarded)),
@@ -142,8 +145,9 @@ impl Faults {
         }
         let slot = self.lend(runtime)?;
         watch.words[0] = 4 * slot;
-        let told = lock(&self.state).told as u32;
+        let cleared = lock(&self.state).cleared;
         let words = open.iter().flat_map(|(witness, guarded)| {
+            let told = witness.told.load(Relaxed).max(cleared) as u32;
             [4 * witness.slot, witness.run as u32, if *guarded { told } else { 0 }]
         });
         let words: Vec<u32> = words.collect();
@@ -156,8 +160,9 @@ impl Faults {
         } else {
             beside = open.into_iter().map(|(witness, _)| witness).collect();
         }
+        let told = run.witnesses.first().map(|(witness, _)| witness.told.clone()).unwrap_or_default();
         let (verdict, slots) = (Mutex::new(Verdict::Open), self.slots.clone());
-        watch.witness = Some(Arc::new(Witness { run: run.number, slot, verdict, beside, slots }));
+        watch.witness = Some(Arc::new(Witness { run: run.number, slot, verdict, beside, told, slots }));
         Ok(watch)
     }
 
@@ -202,7 +207,6 @@ impl Faults {
                 }
             }
         }
-        open.sort_by_key(|witness| witness.run);
         open
     }
 
@@ -258,17 +262,18 @@ impl Faults {
 
     /// Can this value be handed out?
     pub fn trust(&self, request: &ReadRequest) -> Result<()> {
-        match request.witness.as_ref().map(|witness| witness.verdict()) {
-            Some(Verdict::Faulty { began, error }) if !request.guarded => self.may_use(began, error, false),
+        match request.witness.as_ref().map(|witness| (witness, witness.verdict())) {
+            Some((witness, Verdict::Faulty { began, error })) if !request.guarded => {
+                self.may_use(witness, began, error, false)
+            }
             _ => Ok(()),
         }
     }
 
     /// May a result be used whose run had a fault? The first who asks is told of it; after that, guarded results may.
-    fn may_use(&self, began: u64, error: Error, guarded: bool) -> Result<()> {
-        let mut state = lock(&self.state);
-        let is_news = began > state.told;
-        state.told = state.told.max(began);
+    fn may_use(&self, witness: &Witness, began: u64, error: Error, guarded: bool) -> Result<()> {
+        let known = witness.told.fetch_max(began, Relaxed).max(lock(&self.state).cleared);
+        let is_news = began > known;
         match (is_news, guarded) {
             (true, _) => Err(error),
             (false, true) => Ok(()),
@@ -284,7 +289,7 @@ impl Faults {
     /// Lets guarded updates go on, whether or not somebody has been told of the faults seen so far.
     pub fn clear(&self) {
         let mut state = lock(&self.state);
-        state.told = state.void.iter().map(|&(start, _)| start).fold(state.told, u64::max);
+        state.cleared = state.void.iter().map(|&(start, _)| start).fold(state.cleared, u64::max);
     }
 }
 

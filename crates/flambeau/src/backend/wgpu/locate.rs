@@ -67,7 +67,8 @@ impl Generator<'_> {
             for (d, axis) in level.axes.iter().enumerate().rev() {
                 let mut c = format!("c{d}");
                 if depth > 0 {
-                    c = self.name("u");
+                    // Not "u": the 32nd name would be a type's.
+                    c = self.name("part");
                     let size = self.params.size(axis.size);
                     let next = self.name("rest");
                     _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");

@@ -81,12 +81,14 @@ fn maxima(stored: &str) -> Results {
     }
 }
 
-/// WGSL of ⌊i·a / b⌋ and ⌈i·a / b⌉, without leaving 32 bits where sizes are below 65,536.
+/// WGSL of ⌊i·a / b⌋ and ⌈i·a / b⌉, without leaving 32 bits where sizes are below 65,536. Where b is 0, nothing asks.
 fn floor_of(i: &str, a: usize, b: usize) -> String {
+    let b = b.max(1);
     format!("({i} * {}u + {i} * {}u / {b}u)", a / b, a % b)
 }
 
 fn ceil_of(i: &str, a: usize, b: usize) -> String {
+    let b = b.max(1);
     format!("({i} * {}u + ({i} * {}u + {}u) / {b}u)", a / b, a % b, b - 1)
 }
 

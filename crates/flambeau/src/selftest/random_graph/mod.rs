@@ -26,10 +26,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// How far a device may be off, relative to the size of the values in the graph.
-const TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 3e-4;
 /// Changes of the leaves, from about as small as f32 can hold, with how many times their effect a device may be off. The
 /// larger ones, in both directions, find values that lie on a jump of a derivative.
-const NUDGES: [(f64, f64); 3] = [(6e-8, 30.0), (1e-6, 4.0), (-1e-6, 4.0)];
+const NUDGES: [(f64, f64); 3] = [(6e-8, 60.0), (1e-6, 16.0), (-1e-6, 16.0)];
 /// Steps up to which a graph may have second derivatives: they are several times as many nodes.
 const SECOND_ORDER: usize = 14;
 
