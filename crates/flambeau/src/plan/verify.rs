@@ -247,6 +247,8 @@ impl Checker<'_> {
             None => return Err(format!("there is no operand {operand}")),
         };
         let (access, further) = match kind {
+            // Every index is a fault, and nothing is read.
+            InstKind::Gather { size: 0, .. } => return Ok(()),
             InstKind::Gather { access, stride, size, .. } => (access, stride * (*size as i64 - 1).max(0)),
             InstKind::Load { access, .. } => (access, 0),
             _ => return Ok(()),

@@ -160,6 +160,16 @@ fn a_fault_reaches_what_is_made_of_it_before_anybody_has_seen_it() {
 }
 
 #[test]
+fn every_index_into_nothing_is_a_fault() {
+    for device in [Device::cpu(), gpu()] {
+        let nothing = Tensor::zeros([0, 700], &device);
+        let picked = nothing.gather(0, &Tensor::zeros([3, 700], &device).to_dtype(DType::I32));
+        let error = block_on(picked.to_f64_vec()).unwrap_err();
+        assert!(matches!(error, Error::IndexOutOfRange { index: 0, size: 0, .. }), "{error}");
+    }
+}
+
+#[test]
 fn a_faulty_step_changes_nothing_and_training_goes_on() {
     let device = new_gpu(GpuConfig::default());
     let train = |indexes: &[i32]| -> (Vec<f64>, Vec<bool>) {

@@ -460,6 +460,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 _ = writeln!(code, "{pad}if ({wanted}{name} >= {size_param}) {{ {fault} {name} = 0u; }}");
                 let step = self.params.stride(*stride);
                 let at = match &exists {
+                    // Every index is a fault: the start of any buffer can be read.
+                    _ if *size == 0 => "0u".into(),
                     Some(exists) => format!("select(0u, {at} + {name} * {step}, {exists})"),
                     None => format!("{at} + {name} * {step}"),
                 };
