@@ -212,18 +212,13 @@ impl Checker<'_> {
         let count = product(level.axes[..kept].iter().map(|axis| axis.size));
         let all = product(level.axes.iter().map(|axis| axis.size));
         let plain = level.offset.is_zero() && level.axes.iter().all(|axis| axis.embedding.is_none());
-        let right = match output.per_element {
-            false => {
-                count == numel
-                    && is_dense(level.axes[..kept].iter())
-                    && (all == 0 || level.axes[kept..].iter().all(|axis| axis.size == 1 || axis.stride == 0))
-            }
-            true => {
-                let mut axes: Vec<&Axis> = level.axes.iter().filter(|axis| axis.size != 1).collect();
-                axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
-                all == numel && is_dense(axes.into_iter())
-            }
-        };
+        let once_per_row = count == numel
+            && is_dense(level.axes[..kept].iter())
+            && (all == 0 || level.axes[kept..].iter().all(|axis| axis.size == 1 || axis.stride == 0));
+        let mut axes: Vec<&Axis> = level.axes.iter().filter(|axis| axis.size != 1).collect();
+        axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        // A value per row may be stored for each element: it is the same one.
+        let right = once_per_row || output.per_element && all == numel && is_dense(axes.into_iter());
         if !plain || !(right || numel == 0) {
             return Err(format!(
                 "{:?} of {numel} elements is stored in another order: {access:?}",
