@@ -374,3 +374,26 @@ fn products_of_all_sizes() {
         }
     }
 }
+
+/// Gradients are written into parts of one buffer, which is used again as a whole: what a kernel may reach of it must not be
+/// what it reached as a part. Software adapters and browsers drop writes beyond a binding.
+#[test]
+fn a_buffer_is_bound_as_a_whole_after_its_parts() {
+    let device = new_gpu(GpuConfig::default());
+    let parameters = [3, 1].map(|len| Parameter::new(&Tensor::zeros([len], &device)));
+    let mut sgd = flambeau::optim::Sgd::new(parameters.to_vec(), 1.0);
+    for round in 0..60 {
+        for parameter in &parameters {
+            parameter.set_grad(Some(&Tensor::ones(parameter.shape(), &device))).unwrap();
+        }
+        sgd.step().unwrap();
+        sgd.zero_grad();
+        // As many as make the plan look like the step's: then buffers and uniforms meet again as well.
+        let filled: Vec<Tensor> =
+            (0..=round % 6).map(|k| Tensor::full([65], f64::from(round * 6 + k + 2), &device)).collect();
+        let read = block_on(read_many(&filled.iter().collect::<Vec<_>>())).unwrap();
+        for (k, read) in read.iter().enumerate() {
+            assert_eq!(read[..], [f64::from(round * 6 + k as i32 + 2); 65], "round {round}");
+        }
+    }
+}

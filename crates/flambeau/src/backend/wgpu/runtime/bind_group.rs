@@ -3,6 +3,8 @@
 //! Bounded by two generations: when the young one is full it becomes the old one, and what is still used
 //! moves back; what was not used for a whole generation is dropped.
 
+use super::GpuBuffer;
+use crate::plan::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,9 +19,14 @@ const FIRST_BUFFER: usize = 4;
 /// Bits of a buffer's number in a key; the others say where in the buffer a part starts.
 const NUMBER_BITS: u32 = 40;
 
-/// A buffer's number and the start of the part that is bound, as one number.
-pub(super) fn place(buffer: u64, start: u64) -> u64 {
-    buffer | (start / crate::plan::PART_ALIGNMENT) << NUMBER_BITS
+/// The number that no buffer has: its word says how much of the buffer before it is bound.
+const SIZE: u64 = (1 << NUMBER_BITS) - 1;
+
+/// What of a buffer is bound, as one word, or as two for a part. A part that starts where its buffer does is not the whole.
+pub(super) fn place(buffer: &GpuBuffer) -> impl Iterator<Item = u64> + use<> {
+    let units = |bytes: u64| (bytes / PART_ALIGNMENT) << NUMBER_BITS;
+    let size = buffer.whole().map(|_| SIZE | units(buffer.capacity().next_multiple_of(PART_ALIGNMENT)));
+    std::iter::once(buffer.id() | units(buffer.start())).chain(size)
 }
 
 /// The key of a bind group; `uniform` is the buffer's number and the range of it.
@@ -61,9 +68,7 @@ impl BindGroupCache {
     pub fn forget(&mut self, buffers: &HashSet<u64>) {
         let keep = |key: &Key| {
             !buffers.contains(&key[UNIFORM])
-                && !key[FIRST_BUFFER..]
-                    .iter()
-                    .any(|place| buffers.contains(&(place & ((1 << NUMBER_BITS) - 1))))
+                && !key[FIRST_BUFFER..].iter().any(|place| buffers.contains(&(place & SIZE)))
         };
         self.young.retain(|key, _| keep(key));
         self.old.retain(|key, _| keep(key));

@@ -184,7 +184,7 @@ impl Runtime {
             let key = bind_group::key(
                 pipeline.id(),
                 uniform_key,
-                dispatch.buffers.iter().map(|buffer| bind_group::place(buffer.id(), buffer.start())),
+                dispatch.buffers.iter().flat_map(|buffer| bind_group::place(buffer)),
             );
             let (bindings, created) =
                 bind_groups.get(key, || self.create_bind_group(dispatch, uniform_block));
