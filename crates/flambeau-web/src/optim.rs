@@ -87,6 +87,15 @@ pub fn optimizer_zero_grad(number: u32) -> Result<(), JsError> {
     })?)
 }
 
+/// Does a step refuse numbers that are not finite?
+#[wasm_bindgen]
+pub fn optimizer_require_finite(number: u32, required: bool) -> Result<(), JsError> {
+    Ok(with_optimizer(number, |optimizer| {
+        optimizer.require_finite(required);
+        Ok(())
+    })?)
+}
+
 /// The learning rates of the groups.
 #[wasm_bindgen]
 pub fn optimizer_rates(number: u32) -> Result<Vec<f64>, JsError> {

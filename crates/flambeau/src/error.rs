@@ -66,6 +66,20 @@ pub enum Error {
         /// The line that created the node.
         location: String,
     },
+    /// An optimizer that was asked to look found a NaN or an infinity; see `Optimizer::require_finite`.
+    #[error(
+        "{op}: the {what} of parameter {parameter} is not finite at element {element}; nothing has moved in this step"
+    )]
+    NotFinite {
+        /// The optimizer.
+        op: &'static str,
+        /// The gradient, or the new value.
+        what: &'static str,
+        /// The parameter's number in the optimizer's list.
+        parameter: usize,
+        /// The first element found.
+        element: usize,
+    },
     /// A value was computed in the same stretch of work as a fault, and cannot be trusted.
     #[error("this value was computed after a fault on the device and cannot be trusted; the fault was: {0}")]
     Poisoned(Box<Error>),

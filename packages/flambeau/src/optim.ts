@@ -43,6 +43,15 @@ export class Optimizer {
     wasm().optimizer_zero_grad(this.number);
   }
 
+  /**
+   * With true, a step in which a gradient or a new value is NaN or infinite moves nothing: on the CPU it throws, on the
+   * GPU whoever reads a value of that step is told, the loss for one. After that training can go on.
+   */
+  requireFinite(required = true): this {
+    wasm().optimizer_require_finite(this.number, required);
+    return this;
+  }
+
   /** The learning rate of the first group; setting it sets those of all. It makes no new plan. */
   get lr(): number {
     return wasm().optimizer_rates(this.number)[0] ?? 0;

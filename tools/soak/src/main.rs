@@ -12,6 +12,7 @@ mod growth;
 mod kills;
 mod lost;
 mod memory;
+mod nonfinite;
 mod random;
 mod session;
 mod threads;
@@ -93,6 +94,13 @@ const ATTACKS: &[Attack] = &[
         sample: 60,
         place: Place::Gpu,
         run: allocations::run,
+    },
+    Attack {
+        name: "nonfinite",
+        about: "NaNs and infinities in data, gradients and parameters: found in their step, and nothing moves",
+        sample: 20,
+        place: Place::Anywhere,
+        run: nonfinite::run,
     },
     Attack {
         name: "threads",

@@ -1,7 +1,7 @@
 //! What the process has allocated: attacks judge cases by it, and a limit stands between a bomb and the machine.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// The system's allocator with a count. Allocations beyond [`LIMIT`] fail, as they would on a small machine.
 struct Counting;
@@ -12,19 +12,31 @@ static ALLOCATOR: Counting = Counting;
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
+/// The case that runs now.
+static CASE: AtomicU64 = AtomicU64::new(0);
+
 /// Bytes the process may have allocated at once.
 const LIMIT: usize = 4 << 30;
+/// Allocations below this cannot be expected to be fallible: where they meet the limit, something was built without
+/// end, and the process aborts.
+const SMALL: usize = 4096;
 
 impl Counting {
-    /// Counts an allocation; false if it goes beyond the limit.
+    /// Counts an allocation; false if it goes beyond the limit. One that is refused is never seen in the count: other
+    /// threads allocate meanwhile.
     fn take(bytes: usize) -> bool {
-        let now = IN_USE.fetch_add(bytes, Relaxed).saturating_add(bytes);
-        if now > LIMIT {
-            IN_USE.fetch_sub(bytes, Relaxed);
-            return false;
+        let within = |in_use: usize| in_use.checked_add(bytes).filter(|now| *now <= LIMIT);
+        match IN_USE.fetch_update(Relaxed, Relaxed, within) {
+            Ok(before) => {
+                PEAK.fetch_max(before + bytes, Relaxed);
+                true
+            }
+            Err(_) if bytes >= SMALL => false,
+            Err(_) => {
+                eprintln!("case {} FAILED: it used up {LIMIT} bytes in small pieces", CASE.load(Relaxed));
+                false
+            }
         }
-        PEAK.fetch_max(now, Relaxed);
-        true
     }
 }
 
@@ -51,6 +63,11 @@ unsafe impl GlobalAlloc for Counting {
         // Safety: the caller's promise that the pointer came from here, with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }
+}
+
+/// Says which case runs, for the message of one that uses up all memory.
+pub fn begin(case: u64) {
+    CASE.store(case, Relaxed);
 }
 
 /// Bytes allocated now.

@@ -62,7 +62,9 @@ impl Session {
             Limit::Only(_) => case < 1,
         };
         self.done += u64::from(goes_on);
-        goes_on.then_some(if let Limit::Only(only) = self.limit { only } else { case })
+        let case = if let Limit::Only(only) = self.limit { only } else { case };
+        crate::memory::begin(case);
+        goes_on.then_some(case)
     }
 
     /// The random numbers of a case.

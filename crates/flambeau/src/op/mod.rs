@@ -14,6 +14,7 @@ pub(crate) mod composite;
 pub(crate) mod conv;
 pub(crate) mod custom;
 pub(crate) mod elementwise;
+pub(crate) mod finite;
 pub(crate) mod gather;
 pub(crate) mod matmul;
 pub(crate) mod pack;

@@ -6,6 +6,7 @@ use super::attention::Attention;
 use super::conv::Conv;
 use super::custom::Custom;
 use super::elementwise::Block;
+use super::finite::RequireFinite;
 use super::matmul::MatMul;
 use super::pack::Pack;
 use super::pool::Pool;
@@ -15,7 +16,7 @@ use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::CpuOperand;
 use crate::backend::cpu::HostBuffer;
 use crate::dtype::{DType, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::kernel::StructuredCall;
 use crate::shape::Shape;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub(crate) enum StructuredOp {
     Pool(Arc<Pool>),
     /// Scaled dot-product attention and its gradients.
     Attention(Attention),
+    /// A fault where numbers are not finite.
+    RequireFinite(RequireFinite),
     /// A kernel written by the user.
     Custom(Arc<Custom>),
 }
@@ -104,6 +107,7 @@ impl std::ops::Deref for StructuredOp {
             StructuredOp::Conv(op) => &**op,
             StructuredOp::Pool(op) => &**op,
             StructuredOp::Attention(op) => op,
+            StructuredOp::RequireFinite(op) => op,
             StructuredOp::Custom(op) => &**op,
         }
     }
@@ -156,6 +160,30 @@ pub(crate) struct Program {
     pub scratch: Vec<u64>,
     /// Whether the driver has to check its indexes.
     pub trust: Trust,
-    /// The size of the dimension it indexes with values from memory, if it does: a fault names it.
-    pub checks: Option<usize>,
+    /// What it checks, if it reports faults.
+    pub checks: Option<Checked>,
+}
+
+/// What a fault that a kernel reports means. The kernel tells a value with it.
+#[derive(Debug, Clone)]
+pub(crate) enum Checked {
+    /// An index outside a dimension of this size; the value is the index.
+    Index { op: &'static str, size: usize },
+    /// A number that is not finite; the value is its place.
+    Finite(RequireFinite),
+    /// A NaN in a result, found in debug mode.
+    Nan,
+}
+
+impl Checked {
+    /// The error for a reported value; `location` is the line that created the node.
+    pub fn error(&self, value: u32, location: String) -> Error {
+        match self {
+            &Checked::Index { op, size } => {
+                Error::IndexOutOfRange { op, index: i64::from(value as i32), size, location }
+            }
+            Checked::Finite(check) => check.error(value as usize),
+            Checked::Nan => Error::NotANumber { op: "debug check", location },
+        }
+    }
 }

@@ -144,6 +144,10 @@ impl<R: Rule> Optimizer for FirstOrder<R> {
         self.groups.len()
     }
 
+    fn require_finite(&mut self, required: bool) {
+        self.slots.requires_finite = required;
+    }
+
     fn group_learning_rate(&self, group: usize) -> f64 {
         self.groups[group].options.learning_rate()
     }

@@ -52,6 +52,11 @@ impl Layout {
         &self.shape
     }
 
+    /// Start and number of elements of each window.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.windows.iter().map(|(start, shape)| (*start, shape.numel()))
+    }
+
     /// The windows of a tensor that holds them all. On the GPU they share its memory if it has been evaluated.
     pub fn windows(&self, whole: &Tensor) -> Vec<Tensor> {
         let window = |(start, shape): &(usize, Shape)| {

@@ -106,6 +106,27 @@ pub trait Optimizer: Stateful {
     /// Changes the momentum of a group, or its β₁. Panics if there is no such group.
     fn set_group_momentum(&mut self, group: usize, momentum: f64);
 
+    /// With `true`, a step looks at every gradient and every new value. If one is NaN or infinite, no parameter moves and
+    /// no state changes, and [`Error::NotFinite`](crate::Error::NotFinite) names the parameter and the element: on the CPU
+    /// the step returns it, on the GPU, which is not waited for, whoever reads a value of that step is told, the loss for
+    /// one. After that training can go on. It costs two passes over the parameters.
+    ///
+    /// Running statistics and other buffers are not parameters: a forward pass has changed them before the step.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::{nn::Parameter, optim::{Optimizer, Sgd}};
+    /// let w = Parameter::new(&Tensor::new([1.0, 2.0], &Device::cpu()));
+    /// let mut sgd = Sgd::new([w.clone()], 0.5);
+    /// sgd.require_finite(true);
+    /// (w.get() * Tensor::new([1.0, f32::NAN], &w.device())).sum(..).backward()?;
+    /// let error = sgd.step().unwrap_err();
+    /// assert!(matches!(error, Error::NotFinite { parameter: 0, element: 1, .. }), "{error}");
+    /// assert_eq!(w.value().to_string(), "tensor([1., 2.])");
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn require_finite(&mut self, required: bool);
+
     /// The learning rate of the first group in the next step.
     fn learning_rate(&self) -> f64 {
         self.group_learning_rate(0)

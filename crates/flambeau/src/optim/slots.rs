@@ -11,6 +11,7 @@ use crate::autograd::no_grad_guard;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
+use crate::op::finite::{RequireFinite, Window};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -53,6 +54,17 @@ impl Chunk {
     }
 }
 
+/// What a step makes of a chunk.
+struct ChunkUpdate {
+    chunk: usize,
+    gradient: Tensor,
+    /// The value before the step.
+    value: Tensor,
+    /// What chooses between old and new.
+    healthy: Tensor,
+    update: Update,
+}
+
 /// A rule, told which group it is for. Not a type parameter: the code below exists once for all optimizers.
 type GroupRule<'a> = dyn Fn(usize, &Given) -> Result<Update> + 'a;
 
@@ -65,6 +77,8 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     chunks: Vec<Chunk>,
     device: Device,
+    /// Does a step refuse numbers that are not finite?
+    pub requires_finite: bool,
     /// The latest steps: the run that made each, and the slots it moved.
     recent: VecDeque<(u64, Vec<Arc<[usize]>>)>,
 }
@@ -73,7 +87,8 @@ impl Slots {
     /// No parameters yet, on the device where they will be.
     pub fn new(optimizer: &'static str, elementwise: bool, device: &Device) -> Slots {
         let (slots, chunks, recent) = (Vec::new(), Vec::new(), VecDeque::new());
-        Slots { optimizer, elementwise, slots, chunks, device: device.clone(), recent }
+        let device = device.clone();
+        Slots { optimizer, elementwise, slots, chunks, device, requires_finite: false, recent }
     }
 
     /// Takes a group of parameters, with a state for each initial value, and evaluates all of them in one plan: the first
@@ -154,7 +169,7 @@ impl Slots {
     /// Applies a rule, which is told the group, to every parameter that learns and has a gradient.
     pub fn step(&mut self, rule: &GroupRule) -> Result<()> {
         self.forget_void_steps();
-        let mut updates: Vec<(usize, Update)> = Vec::with_capacity(self.chunks.len());
+        let mut updates: Vec<ChunkUpdate> = Vec::with_capacity(self.chunks.len());
         let undivided;
         {
             let _guard = no_grad_guard();
@@ -164,11 +179,14 @@ impl Slots {
                 let parts: Option<Vec<Tensor>> =
                     chunk.members.iter().map(|&member| gradients[member].clone()).collect();
                 if let Some(parts) = parts {
-                    updates.push((index, self.update(chunk, &parts, rule)?));
+                    updates.push(self.update(index, &parts, rule)?);
                 }
             }
+            if self.requires_finite {
+                self.refuse_what_is_not_finite(&mut updates)?;
+            }
         }
-        let new = updates.iter().flat_map(|(_, update)| update.states.iter().chain([&update.value]));
+        let new = updates.iter().flat_map(|of| of.update.states.iter().chain([&of.update.value]));
         let moved_only = self.chunks.iter().filter(|chunk| chunk.fresh).flat_map(Chunk::tensors);
         let written: Vec<Value> = new.map(|tensor| tensor.value().clone()).chain(moved_only).collect();
         let run = match self.device.evaluate_with_held(&written) {
@@ -179,8 +197,8 @@ impl Slots {
             }
         };
         let mut moved = Vec::with_capacity(updates.len());
-        for (index, Update { value, states }) in updates {
-            let chunk = &mut self.chunks[index];
+        for ChunkUpdate { chunk, update: Update { value, states }, .. } in updates {
+            let chunk = &mut self.chunks[chunk];
             // The next step then has the structure of this one, in which they were apart.
             chunk.value = value.alone()?;
             chunk.states = states.iter().map(Tensor::alone).collect::<Result<_>>()?;
@@ -231,7 +249,8 @@ impl Slots {
     }
 
     /// The rule's result for a chunk, which takes effect only as long as the device has seen no fault.
-    fn update(&self, chunk: &Chunk, gradients: &[Tensor], rule: &GroupRule) -> Result<Update> {
+    fn update(&self, index: usize, gradients: &[Tensor], rule: &GroupRule) -> Result<ChunkUpdate> {
+        let chunk = &self.chunks[index];
         let members = || chunk.members.iter().map(|&member| &self.slots[member]);
         let value = match members().all(|slot| slot.parameter.holds(&slot.given)) {
             true => chunk.value.clone(),
@@ -239,10 +258,10 @@ impl Slots {
                 chunk.layout.gather(&members().map(|slot| slot.parameter.value()).collect::<Vec<_>>())?
             }
         };
-        let grad = chunk.layout.gather(gradients)?;
+        let gradient = chunk.layout.gather(gradients)?;
         let step = self.slots[chunk.members[0]].steps + 1;
         let healthy = value.healthy()?;
-        let given = Given { value: &value, grad: &grad, states: &chunk.states, step, healthy: &healthy };
+        let given = Given { value: &value, grad: &gradient, states: &chunk.states, step, healthy: &healthy };
         let Update { value: new, states } = rule(chunk.group, &given)?;
         let guard = |(state, new): (usize, Tensor)| match new.is_chosen_by(&healthy) {
             true => Ok(new),
@@ -250,7 +269,36 @@ impl Slots {
         };
         let states = states.into_iter().enumerate().map(guard).collect::<Result<_>>()?;
         let new = if new.is_chosen_by(&healthy) { new } else { healthy.try_where_cond(&new, &value)? };
-        Ok(Update { states, value: new })
+        let update = Update { states, value: new };
+        Ok(ChunkUpdate { chunk: index, gradient, value, healthy, update })
+    }
+
+    /// Looks at every gradient, then at every new value. One number among them that is not finite is a fault, and then no
+    /// chunk changes: what is chosen depends on the checks of all chunks.
+    fn refuse_what_is_not_finite(&self, updates: &mut [ChunkUpdate]) -> Result<()> {
+        for what in ["gradient", "new value"] {
+            let mut all_finite: Option<Tensor> = None;
+            for ChunkUpdate { chunk, gradient, update, .. } in updates.iter() {
+                let Chunk { layout, members, .. } = &self.chunks[*chunk];
+                let window = |((start, len), &parameter)| Window { start, len, parameter };
+                let windows = layout.places().zip(&**members).map(window).collect();
+                let numbers = if what == "gradient" { gradient } else { &update.value };
+                let check = RequireFinite { asker: self.optimizer, what, windows };
+                let finite = numbers.require_finite(check)?;
+                all_finite = Some(match all_finite {
+                    Some(others) => others.try_logical_and(&finite)?,
+                    None => finite,
+                });
+            }
+            let Some(all_finite) = all_finite else { return Ok(()) };
+            for ChunkUpdate { chunk, value, healthy, update, .. } in updates.iter_mut() {
+                let old = self.chunks[*chunk].states.iter().chain([&*value]);
+                for (new, old) in update.states.iter_mut().chain([&mut update.value]).zip(old) {
+                    *new = healthy.try_where_cond(all_finite.try_where_cond(&*new, old)?, old)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Steps that a fault on the device has made void do not count.

@@ -67,8 +67,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
         ) => true,
         // A user's kernel has a name of its own.
         Op::Structured(StructuredOp::Custom(_)) => false,
-        // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
-        Op::Healthy | Op::Unsaved => false,
+        // Not made by ops on tensors: the optimizer's guard and check, and a stand-in that is never evaluated.
+        Op::Healthy | Op::Unsaved | Op::Structured(StructuredOp::RequireFinite(_)) => false,
         // Made of others.
         Op::Composite(_) => false,
     }

@@ -2,7 +2,9 @@
 
 use super::Tensor;
 use super::node::Storage;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::finite::RequireFinite;
 use crate::op::pack::Pack;
 use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::Shape;
@@ -17,6 +19,13 @@ impl Tensor {
         let flat = flat.collect::<Result<Vec<Tensor>>>()?;
         let op = Op::Structured(StructuredOp::Pack(Pack { starts: starts.to_vec(), fills_gaps: true }));
         Tensor::from_op(op, &flat, Meta::new([len], tensors[0].dtype()))
+    }
+
+    /// True; a fault if a number in the windows that the check names is not finite.
+    #[track_caller]
+    pub(crate) fn require_finite(&self, check: RequireFinite) -> Result<Tensor> {
+        let op = Op::Structured(StructuredOp::RequireFinite(check));
+        Tensor::from_op(op, &[self.detach()], Meta::new([], DType::Bool))
     }
 
     /// The flat tensor of `len` elements whose [`evaluated_part`](Tensor::evaluated_part)s from these starts on these

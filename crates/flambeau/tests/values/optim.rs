@@ -153,6 +153,52 @@ fn rates_that_are_not_finite_are_refused() {
     assert_values(&w.value(), &[0.5]);
 }
 
+/// Gaps between the windows of a flat tensor hold anything on the GPU: a step with finite numbers must not stumble over
+/// them, whatever was in that memory before.
+#[test]
+fn numbers_that_are_not_finite_are_refused_where_asked_for() {
+    for device in devices() {
+        let (a, b) = (parameter(&[1.0, 2.0, 3.0], &device), parameter(&[4.0], &device));
+        let other = parameter(&[5.0, 6.0], &device);
+        let mut adam = Adam::with_groups(
+            [vec![a.clone(), b.clone()], vec![other.clone()]]
+                .map(|parameters| flambeau::optim::Group::new(parameters, AdamOptions::default())),
+        );
+        adam.set_learning_rate(0.5);
+        adam.require_finite(true);
+        Tensor::full([256], f64::NAN, &device).eval().unwrap();
+        let step = |adam: &mut Adam, factor: [f32; 2]| {
+            adam.zero_grad();
+            let products = other.get() * Tensor::new(factor, &device);
+            let loss = a.get().sum(..) + b.get().sum(..) + products.sum(..);
+            loss.backward()?;
+            adam.step()?;
+            loss.item_blocking()
+        };
+        assert_eq!(step(&mut adam, [1.0, 1.0]).unwrap(), 21.0);
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let error = step(&mut adam, [1.0, bad]).unwrap_err();
+            let is_named =
+                matches!(error, Error::NotFinite { what: "gradient", parameter: 2, element: 1, .. });
+            assert!(is_named, "{device:?}: {error}");
+            assert_values(&a.value(), &[0.5, 1.5, 2.5]);
+            assert_values(&b.value(), &[3.5]);
+            assert_values(&other.value(), &[4.5, 5.5]);
+        }
+        step(&mut adam, [1.0, 1.0]).unwrap();
+        assert_values(&other.value(), &[4.0, 5.0]);
+        // The gradient is finite, where it leads to is not.
+        b.set(&Tensor::new([f32::MAX], &device));
+        adam.set_learning_rate(-5e37);
+        let error = step(&mut adam, [1.0, 1.0]).unwrap_err();
+        assert!(
+            matches!(error, Error::NotFinite { what: "new value", parameter: 1, element: 0, .. }),
+            "{error}"
+        );
+        assert_values(&a.value(), &[0.0, 1.0, 2.0]);
+    }
+}
+
 #[test]
 fn frozen_and_unused_parameters_stay() {
     for device in devices() {

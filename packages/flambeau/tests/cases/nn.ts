@@ -87,6 +87,23 @@ test("losses", async () => {
   await throws(() => logits.crossEntropy(labels, undefined, -100, "middle" as "mean"), "none of mean, sum, none");
 });
 
+test("an optimizer that requires finite numbers moves nothing where there is a NaN", async () => {
+  const w = nn.parameter(tensor([1, 2]));
+  const optimizer = optim.sgd([w], { lr: 0.5 }).requireFinite();
+  const step = async (factor: number[]): Promise<number> => {
+    optimizer.zeroGrad();
+    const loss = w.get().mul(tensor(factor)).sum();
+    loss.backward();
+    optimizer.step();
+    return loss.item();
+  };
+  equal(await step([1, 1]), 3);
+  await throws(() => step([1, NaN]), "gradient of parameter 0 is not finite at element 1");
+  near(await w.value().sum().item(), 2);
+  equal(await step([1, 1]), 2);
+  near(await w.value().sum().item(), 1);
+});
+
 test("every optimizer lowers a loss, and its rate can be changed without a new plan", async () => {
   const makers = [optim.sgd, optim.adam, optim.adamW, optim.adadelta, optim.adagrad, optim.adamax, optim.lion, optim.nadam, optim.radam, optim.rmsprop];
   for (const make of makers) {

@@ -11,7 +11,7 @@ use super::wide::Wide;
 use crate::backend::wgsl::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
 use crate::op::Elementwise;
-use crate::op::structured::{Bound, Param, Program, Trust};
+use crate::op::structured::{Bound, Checked, Param, Program, Trust};
 use crate::plan::kernel::{Fused, Inst, InstKind, Output};
 use std::fmt::Write;
 
@@ -97,7 +97,7 @@ pub(super) struct Generator<'a> {
     pub params: Params,
     helpers: Vec<&'static str>,
     status: bool,
-    checks: Option<usize>,
+    checks: Option<Checked>,
     pass: Pass,
     /// Temporary names used so far.
     pub names: usize,
@@ -454,7 +454,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let name = self.name("g");
                 let size_param = self.params.size(*size);
                 let fault = wgsl::fault(&mut self.params, inst.node, &name);
-                self.checks = Some(self.checks.map_or(*size, |known| known.max(*size)));
+                self.checks = Some(Checked::Index { op: "gather", size: *size });
                 let wanted = exists.as_ref().map_or(String::new(), |exists| format!("{exists} && "));
                 _ = writeln!(code, "{pad}var {name} = u32(v{index});");
                 _ = writeln!(code, "{pad}if ({wanted}{name} >= {size_param}) {{ {fault} {name} = 0u; }}");

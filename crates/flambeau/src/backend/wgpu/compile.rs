@@ -4,7 +4,7 @@ use super::codegen;
 use super::runtime::{Binding, KernelWork, Pipeline, Runtime};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::structured::{Bound, Param, Program};
+use crate::op::structured::{Bound, Checked, Param, Program};
 use crate::plan::kernel::{Kernel, Place};
 use crate::plan::{Cost, Plan};
 use std::ops::Range;
@@ -32,8 +32,7 @@ pub(super) struct CompiledKernel {
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     pub node: u32,
-    pub op: &'static str,
-    pub size: usize,
+    pub checked: Checked,
 }
 
 /// Everything about a plan that is the same in every run.
@@ -76,11 +75,12 @@ impl CompiledPlan {
                     compiled.scratch.extend(&programs[0].scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
                         crate::plan::kernel::InstKind::Gather { size, .. } => {
-                            Some((inst.node, "gather", *size))
+                            let checked = Checked::Index { op: "gather", size: *size };
+                            Some(Check { node: inst.node, checked })
                         }
                         _ => None,
                     });
-                    compiled.checks.extend(nodes.map(|(node, op, size)| Check { node, op, size }));
+                    compiled.checks.extend(nodes);
                     for program in &programs {
                         compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
                     }
@@ -98,8 +98,8 @@ impl CompiledPlan {
                         compiled.scratch.extend(&program.scratch);
                     }
                     for program in &programs {
-                        if let Some(size) = program.checks {
-                            compiled.checks.push(Check { node: call.node, op: op.name(), size });
+                        if let Some(checked) = program.checks.clone() {
+                            compiled.checks.push(Check { node: call.node, checked });
                         }
                         let writes = program.bindings.contains(&Bound::Output(0));
                         let label = if writes && call.epilogue.is_some() { &name } else { program.label };
@@ -186,7 +186,7 @@ impl CompiledPlan {
             let buffer = &plan.buffers[buffer as usize];
             if matches!(buffer.dtype, DType::F32 | DType::F16) && buffer.numel > 0 {
                 let program = super::fault::nan_check(buffer.dtype, buffer.numel, node);
-                self.checks.push(Check { node: node | super::fault::NAN_FLAG, op: "", size: 0 });
+                self.checks.push(Check { node: node | super::fault::NAN_FLAG, checked: Checked::Nan });
                 self.add(runtime, &program, &format!("NaN check of {name}"), &[place], &[], 0)?;
             }
         }

@@ -13,7 +13,7 @@ use crate::backend::wgsl::{self, Params, storage_type, widen};
 use crate::backend::{ReadRequest, Run};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::structured::{Bound, Program, Trust};
+use crate::op::structured::{Bound, Checked, Program, Trust};
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -251,12 +251,13 @@ impl Faults {
         let remembered = state.recent.iter().find(|(number, _)| *number == began);
         let found = remembered.and_then(|(_, checks)| checks.iter().find(|(check, _)| check.node == node));
         let location = found.map_or("an earlier step".to_string(), |(_, line)| line.to_string());
-        let (op, size) = found.map_or(("gather", 0), |(check, _)| (check.op, check.size));
-        let error = if node & NAN_FLAG != 0 {
-            Error::NotANumber { op: "debug check", location }
-        } else {
-            Error::IndexOutOfRange { op, index: i64::from(value as i32), size, location }
+        // Of a run that is no longer remembered, only the kind of fault is known.
+        let unknown = match node & NAN_FLAG {
+            0 => Checked::Index { op: "gather", size: 0 },
+            _ => Checked::Nan,
         };
+        let checked = found.map_or(&unknown, |(check, _)| &check.checked);
+        let error = checked.error(value, location);
         Verdict::Faulty { began, error }
     }
 
@@ -356,6 +357,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         groups: wgsl::groups_for(numel, 256),
         scratch: Vec::new(),
         trust: Trust::OURS,
-        checks: None,
+        checks: Some(Checked::Nan),
     }
 }

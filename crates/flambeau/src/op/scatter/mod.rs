@@ -4,7 +4,7 @@
 mod ordered;
 
 use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Bound, Checked, Exact, Layout, Param, Program, Structured, Trust};
 use super::{Grads, Meta, Saves, Vjp};
 use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::backend::wgsl::{self, Params, ZERO, narrow, status_declaration, storage_type, widen};
@@ -216,7 +216,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             groups: crate::backend::wgsl::groups_for(base.numel(), 64),
             scratch: Vec::new(),
             trust: Trust::OURS,
-            checks: Some(base.shape[self.dim]),
+            checks: Some(Checked::Index { op: self.name(), size: base.shape[self.dim] }),
         }
     }
 

@@ -5,7 +5,7 @@
 use super::{Mode, Scatter};
 use crate::backend::wgsl::{self, Params, groups_for, narrow, status_declaration, storage_type, widen};
 use crate::dtype::DType;
-use crate::op::structured::{Bound, Param, Program, Structured, Trust};
+use crate::op::structured::{Bound, Checked, Param, Program, Structured, Trust};
 use crate::plan::kernel::StructuredCall;
 use std::fmt::Write;
 
@@ -90,7 +90,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         groups: groups_for(length, 1),
         scratch: Vec::new(),
         trust: Trust::OURS,
-        checks: Some(call.inputs[0].meta.shape[op.dim]),
+        checks: Some(Checked::Index { op: op.name(), size: call.inputs[0].meta.shape[op.dim] }),
     }
 }
 

@@ -1,0 +1,220 @@
+//! The check that optimizers can be asked for: is every number of a flat tensor's windows finite? If not, that is a
+//! fault, as an index out of range is one: an error on the CPU, a word in the run's slot on the GPU.
+
+use super::elementwise::Block;
+use super::structured::{Bound, Checked, Exact, Layout, Param, Program, Structured, Trust};
+use super::{Grads, Meta, Saves, Vjp, not_differentiable};
+use crate::backend::cpu::{CpuOperand, HostBuffer};
+use crate::backend::wgsl::{self, Params, ZERO, groups_for, status_declaration, storage_type, widen};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::plan::kernel::StructuredCall;
+use std::sync::Arc;
+
+/// Threads of a workgroup; windows start at multiples of it, so that a workgroup sees one window.
+const BLOCK: usize = 64;
+/// Windows that one shader looks at: their bounds fit its uniform block.
+const MOST_WINDOWS: usize = 1024;
+
+/// A part of a flat tensor that one parameter has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Window {
+    /// Its first element: a multiple of 64.
+    pub start: usize,
+    pub len: usize,
+    /// The parameter's number in its optimizer.
+    pub parameter: usize,
+}
+
+/// True if every element of the windows is finite; else a fault. What lies between the windows may be anything.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct RequireFinite {
+    /// Who asks.
+    pub asker: &'static str,
+    /// What the numbers are: gradients, or parameters after the step.
+    pub what: &'static str,
+    /// In order.
+    pub windows: Arc<[Window]>,
+}
+
+impl RequireFinite {
+    /// The error for a number that is not finite, by its place in the flat tensor.
+    pub fn error(&self, place: usize) -> Error {
+        let after = self.windows.partition_point(|window| window.start <= place);
+        let (parameter, element) = match self.windows.get(after.wrapping_sub(1)) {
+            Some(window) => (window.parameter, place - window.start),
+            None => (0, place),
+        };
+        Error::NotFinite { op: self.asker, what: self.what, parameter, element }
+    }
+
+    /// The first place in the windows whose number is not finite.
+    fn first(&self, is_finite: impl Fn(usize) -> bool) -> Option<usize> {
+        let places = self.windows.iter().flat_map(|window| window.start..window.start + window.len);
+        places.into_iter().find(|&place| !is_finite(place))
+    }
+}
+
+impl Structured for RequireFinite {
+    fn name(&self) -> &'static str {
+        "require_finite"
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        not_differentiable(v)
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Block::F64(numbers) = &inputs[0].values else { unreachable!("only floats are checked") };
+        match self.first(|place| numbers[place].is_finite()) {
+            Some(place) => Err(self.error(place)),
+            None => {
+                let Meta { shape, dtype } = outputs[0].clone();
+                Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![true]) }])
+            }
+        }
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let found = match inputs[0].buffer {
+            HostBuffer::F16(numbers) => self.first(|place| numbers[place].is_finite()),
+            HostBuffer::F32(numbers) => self.first(|place| numbers[place].is_finite()),
+            HostBuffer::F64(numbers) => self.first(|place| numbers[place].is_finite()),
+            _ => unreachable!("only floats are checked"),
+        };
+        match (found, &mut outputs[0]) {
+            (Some(place), _) => Err(self.error(place)),
+            (None, HostBuffer::Bool(result)) => {
+                result.fill(true);
+                Ok(())
+            }
+            _ => unreachable!("the result is a bool"),
+        }
+    }
+
+    /// The first shader says that all is well; the others, one for every thousand windows, say where it is not.
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let program = |source: String, bindings: &[Bound], params: Vec<Param>, groups: [u32; 3]| Program {
+            label: self.name(),
+            source,
+            entry: "main".into(),
+            bindings: bindings.to_vec(),
+            params,
+            groups,
+            scratch: Vec::new(),
+            trust: Trust::OURS,
+            checks: Some(Checked::Finite(self.clone())),
+        };
+        let well = "@group(0) @binding(0) var<storage, read_write> result: array<u32>;
+@compute @workgroup_size(1)
+fn main() { result[0] = 1u; }
+";
+        let mut programs = vec![program(well.into(), &[Bound::Output(0)], Vec::new(), [1, 1, 1])];
+        for windows in self.windows.chunks(MOST_WINDOWS) {
+            let (source, params, groups) = self.check(call, windows);
+            programs.push(program(
+                source,
+                &[Bound::Input(0), Bound::Output(0), Bound::Status],
+                params,
+                groups,
+            ));
+        }
+        Ok(programs)
+    }
+}
+
+impl RequireFinite {
+    /// A thread per element from the first of these windows to the last. A workgroup finds its window by bisection.
+    fn check(&self, call: &StructuredCall, windows: &[Window]) -> (String, Vec<Param>, [u32; 3]) {
+        let dtype = call.inputs[0].meta.dtype;
+        let from = windows.first().map_or(0, |window| window.start);
+        let to = windows.last().map_or(0, |window| window.start + window.len);
+        let mut params = Params::distinct();
+        let (first, count) = (params.size(from), params.size(windows.len()));
+        let fault = wgsl::fault(&mut params, call.node, "place");
+        let bounds = params.list.len();
+        for window in windows {
+            params.size(window.start);
+            params.size(window.start + window.len);
+        }
+        let source = format!(
+            "{enable}@group(0) @binding(0) var<storage, read> numbers: array<{stored}>;
+@group(0) @binding(1) var<storage, read_write> result: array<atomic<u32>>;
+{status}@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
+
+fn bound(k: u32) -> u32 {{ return params[({bounds}u + k) / 4u][({bounds}u + k) % 4u]; }}
+
+@compute @workgroup_size({BLOCK})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {{
+    let place = {first} + (group.x + group.y * groups.x) * {BLOCK}u + thread;
+    // The window is the last one that starts here or before.
+    var low = {ZERO};
+    var high = {count};
+    while (high - low > 1u) {{
+        let middle = (low + high) / 2u;
+        if (bound(2u * middle) <= place) {{ low = middle; }} else {{ high = middle; }}
+    }}
+    if (place >= bound(2u * low + 1u)) {{ return; }}
+    if ((bitcast<u32>({number}) & 0x7f800000u) == 0x7f800000u) {{
+        atomicStore(&result[0], 0u);
+        {fault}
+    }}
+}}
+",
+            enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
+            stored = storage_type(dtype),
+            status = status_declaration(2),
+            vectors = params.vectors(),
+            number = widen(dtype, "numbers[place]"),
+        );
+        (source, params.list, groups_for(to - from, BLOCK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::StructuredOp;
+    use crate::op::testing::{call, validate};
+
+    fn check(lens: &[usize]) -> (RequireFinite, usize) {
+        let mut end = 0_usize;
+        let mut window = |(parameter, &len): (usize, &usize)| {
+            let start = end.next_multiple_of(BLOCK);
+            end = start + len;
+            Window { start, len, parameter }
+        };
+        let windows = lens.iter().enumerate().map(&mut window).collect();
+        (RequireFinite { asker: "Adam", what: "gradient", windows }, end)
+    }
+
+    #[test]
+    fn shaders_are_valid() {
+        for dtype in [DType::F16, DType::F32] {
+            for (lens, programs) in [(&[1][..], 2), (&[7, 64, 65, 5_000_000], 2), (&[3; 1030], 3)] {
+                let (op, len) = check(lens);
+                let op = StructuredOp::RequireFinite(op);
+                let made = validate(&call(op, &[(&[len], dtype)], &[(&[], DType::Bool)]));
+                assert_eq!(made.len(), programs);
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_parameter_and_its_element() {
+        let (op, _) = check(&[7, 64, 65]);
+        let text = |place| op.error(place).to_string();
+        assert!(text(6).contains("parameter 0 is not finite at element 6"), "{}", text(6));
+        assert!(text(64).contains("parameter 1 is not finite at element 0"), "{}", text(64));
+        assert!(text(192).contains("parameter 2 is not finite at element 64"), "{}", text(192));
+    }
+}
