@@ -7,7 +7,7 @@ import type { DeviceInfo, Progress } from "flambeau";
 import { TrainingWorker } from "flambeau/worker";
 import type { Used } from "../app/device.js";
 import type { Assessment, DataSource, Inspection, Note, Question, TrainTask } from "./messages.js";
-import { forgetSession, keepModel, saveSession, SESSION_NAME, type SavedCurve, type Session } from "./session.js";
+import { forgetSession, freeCheckpoints, keepModel, lastSession, saveSession, type SavedCurve, type Session } from "./session.js";
 import type { TrainSettings } from "./settings.js";
 import { Changes } from "./store.js";
 import { nameOf } from "./layers.js";
@@ -30,6 +30,8 @@ export interface Run {
   name: string;
   settings: TrainSettings;
   device: Used;
+  /** The name that its checkpoints are kept under. */
+  checkpoints: string;
   /** The colour of its curves, 1 to 6. */
   colour: number;
   state: RunState;
@@ -114,6 +116,7 @@ class Runs {
       name: name ?? `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
       settings,
       device,
+      checkpoints: session?.checkpoints ?? freeCheckpoints(),
       colour: ((this.#count - 1) % COLOURS) + 1,
       state: "loading",
       shown: true,
@@ -141,7 +144,7 @@ class Runs {
     const task: TrainTask = { settings, source, weights };
     try {
       const summary = await worker.start({
-        name: SESSION_NAME,
+        name: run.checkpoints,
         device,
         settings: task,
         epochs: settings.epochs,
@@ -156,7 +159,7 @@ class Runs {
       run.state = "ending";
       await this.#finish(run, worker);
       run.state = summary.stopped === "asked" ? "stopped" : "done";
-      if (run.step > 0) forgetSession();
+      if (lastSession()?.checkpoints === run.checkpoints) forgetSession();
     } catch (error) {
       run.error = messageOf(error);
       run.state = "failed";
@@ -206,7 +209,7 @@ class Runs {
         void this.#look(run);
       },
       onCheckpoint: (step) => {
-        if (run.settings.data === "mnist") saveSession({ settings: run.settings, device: run.device, step, steps: run.steps, lr: run.lr, curve: run.curve, date: Date.now() });
+        if (run.settings.data === "mnist") saveSession({ checkpoints: run.checkpoints, settings: run.settings, device: run.device, step, steps: run.steps, lr: run.lr, curve: run.curve, date: Date.now() });
       },
       onRecovered: ({ why, step, info }) => {
         run.events.push(`The GPU was lost (${why}). Training went on from step ${step} on ${info.type === "gpu" ? "a new GPU device" : "the CPU"}.`);

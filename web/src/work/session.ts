@@ -17,6 +17,8 @@ export interface SavedCurve {
 
 /** A run that was not finished. */
 export interface Session {
+  /** The name that its checkpoints are kept under. */
+  checkpoints: string;
   settings: TrainSettings;
   device: Used;
   step: number;
@@ -26,8 +28,6 @@ export interface Session {
   date: number;
 }
 
-/** The name that the checkpoints of the run are kept under. */
-export const SESSION_NAME = "last-session";
 const SESSION_KEY = "flambeau.session";
 const MODEL_FILE = "last-model.safetensors";
 const MOST_POINTS = 1500;
@@ -38,6 +38,15 @@ function thinned(curve: SavedCurve): SavedCurve {
   if (each <= 1) return curve;
   const thin = (list: number[]) => list.filter((_, index) => index % each === 0);
   return { ...curve, step: thin(curve.step), loss: thin(curve.loss), accuracy: thin(curve.accuracy) };
+}
+
+/**
+ * A name for the checkpoints of a new run, in turn one of two: those of the run that was not finished stay as they are until
+ * the new one takes its place by `saveSession`, whatever ends the page before.
+ */
+export function freeCheckpoints(): string {
+  const [one, other] = ["session-0", "session-1"] as const;
+  return lastSession()?.checkpoints === one ? other : one;
 }
 
 /** Notes where the run is; its weights are in the checkpoint. */
@@ -56,7 +65,7 @@ export function saveSession(session: Session): void {
 export function lastSession(): Session | undefined {
   try {
     const saved = JSON.parse(localStorage.getItem(SESSION_KEY) ?? "null") as (Omit<Session, "settings"> & { settings: string }) | null;
-    if (saved === null) return undefined;
+    if (typeof saved?.checkpoints !== "string") return undefined;
     return { ...saved, settings: readQuery(trainSchema, new URLSearchParams(saved.settings)) };
   } catch {
     return undefined;

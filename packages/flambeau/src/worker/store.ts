@@ -26,7 +26,8 @@ async function privateFiles(): Promise<Store> {
     async read(name) {
       try {
         const file = await (await folder.getFileHandle(name)).getFile();
-        return new Uint8Array(await file.arrayBuffer());
+        // An empty file is what a first write leaves that was cut off: nothing has been saved yet.
+        return file.size === 0 ? undefined : new Uint8Array(await file.arrayBuffer());
       } catch (error) {
         if (error instanceof DOMException && error.name === "NotFoundError") return undefined;
         throw error;

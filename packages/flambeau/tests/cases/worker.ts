@@ -1,4 +1,4 @@
-import { TrainingWorker, type StartOptions } from "flambeau/worker";
+import { Checkpoints, openStore, TrainingWorker, type StartOptions } from "flambeau/worker";
 import type { Progress } from "flambeau";
 import { assert, equal, near, test, throws } from "../harness.js";
 
@@ -56,6 +56,21 @@ test("a worker saves checkpoints, and another run goes on from them", async ({ g
     run.terminate();
   }
   near(losses[0], losses[1]?.slice(2), 1e-5);
+});
+
+test("a file whose first write was cut off holds nothing, and the checkpoint before it is what is left", async () => {
+  const name = `cut-${performance.now()}`;
+  const store = await openStore();
+  const checkpoints = new Checkpoints(store, name);
+  await checkpoints.save(Uint8Array.of(1, 2, 3));
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("flambeau");
+  // What a browser leaves whose tab is killed between the file's making and the closing of its stream.
+  await folder.getFileHandle(`${name}.1.safetensors`, { create: true });
+  equal(await store.read(`${name}.1.safetensors`), undefined);
+  const found: number[][] = [];
+  for await (const bytes of new Checkpoints(store, name).latest()) found.push([...bytes]);
+  equal(found, [[1, 2, 3]]);
+  await checkpoints.clear();
 });
 
 test("a lost device is replaced, and training goes on from the last checkpoint", async ({ gpu }) => {
