@@ -11,6 +11,7 @@ use std::{env, fs};
 use crate::runner::{Failure, Report};
 use crate::setup::apt_install;
 use crate::shell;
+use crate::soak;
 use crate::wasm::Compiler;
 use crate::workspace::Workspace;
 
@@ -44,6 +45,9 @@ const WHOLE: &str = "flambeau_bg.wasm";
 
 /// What wasm-opt does.
 const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuum"];
+
+/// The sample of the attack in a browser that is part of the tests: kills of the tab, and of the GPU process.
+const SAMPLE: [&str; 4] = ["--tabs", "3", "--gpus", "1"];
 
 /// Which form of the module is built.
 #[derive(Clone, Copy, PartialEq)]
@@ -92,7 +96,16 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
         &mut run,
         "One place and one test alone: `node tests/run.mjs chromium --only '<part of its name>'`.",
     )?;
+    attack(workspace, &SAMPLE)?;
     Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
+}
+
+/// Attacks the built package in Chromium, for as long as the options say.
+pub fn attack(workspace: &Workspace, options: &[&str]) -> Result<(), Failure> {
+    browsers()?;
+    let mut run = node();
+    run.current_dir(package(workspace)).arg("tests/soak/run.mjs").args(options);
+    shell::run(&mut run, soak::REPEAT)
 }
 
 /// Installs the browsers that are missing.

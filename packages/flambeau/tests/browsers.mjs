@@ -13,13 +13,35 @@ const FIREFOX = {
   "dom.webgpu.allow-software-adapter": true,
 };
 
+const chromiumPath = () => process.env.CHROMIUM ?? "/usr/bin/chromium";
+
 /** Chromium, whose WebGPU is Dawn with Tint, on SwiftShader. */
 export async function openChromium() {
   const { chromium } = await import("playwright-core");
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM });
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM });
   // One profile for all pages, as people have it.
   const profile = await browser.newContext();
   return { newPage: () => profile.newPage(), once: browser.once.bind(browser), close: () => browser.close() };
+}
+
+/** Chromium with a profile in a folder, which goes on however often its parts are killed. */
+export async function openChromiumProfile(folder) {
+  const { chromium } = await import("playwright-core");
+  const profile = await chromium.launchPersistentContext(folder, {
+    executablePath: chromiumPath(),
+    // After a few lost GPUs a browser keeps them from the page that used them, or from all.
+    args: [...CHROMIUM, "--disable-gpu-process-crash-limit", "--disable-domain-blocking-for-3d-apis"],
+  });
+  const control = await profile.browser().newBrowserCDPSession();
+  return {
+    newPage: () => profile.newPage(),
+    /** The ids of the browser's processes, or of those of a type: "renderer", "GPU". */
+    async processes(type) {
+      const { processInfo } = await control.send("SystemInfo.getProcessInfo");
+      return processInfo.filter((each) => type === undefined || each.type === type).map(({ id }) => id);
+    },
+    close: () => profile.close(),
+  };
 }
 
 /** Firefox, whose WebGPU is wgpu with naga, on llvmpipe. */

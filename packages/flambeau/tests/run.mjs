@@ -3,49 +3,21 @@
 // SwiftShader), package (packed, installed and used). Two places run at a time. A failing test, a page that says
 // nothing, or a place that does not start fails the run.
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { openChromium, openFirefox, runPage } from "./browsers.mjs";
+import { built, bundleForNode, bundlePages, page } from "./bundle.mjs";
 import { usePackage } from "./package.mjs";
 import { serve } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const built = fileURLToPath(new URL(".build", import.meta.url));
 const args = process.argv.slice(2);
 const only = args.includes("--only") ? args[args.indexOf("--only") + 1] : "";
 const asked = args.filter((arg, index) => arg !== "--only" && args[index - 1] !== "--only");
 const MINUTES = 15;
 
-mkdirSync(built, { recursive: true });
-/** Bundles tests; `place` says where the package itself is found, as it is published. */
-const bundle = (names, place) =>
-  build({
-    entryPoints: names.map((name) => fileURLToPath(new URL(`${name}.ts`, import.meta.url))),
-    outdir: built,
-    bundle: true,
-    format: "esm",
-    target: "es2022",
-    external: ["node:*", "webgpu"],
-    outExtension: { ".js": ".mjs" },
-    // The package says that its files have no side effects; the tests are nothing else.
-    ignoreAnnotations: true,
-    plugins: [{
-      name: "the package",
-      setup: (esbuild) =>
-        esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
-    }],
-    logLevel: "warning",
-  });
-// Workers know no import maps: in browsers the package is named by its address.
-const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js" };
-await bundle(["page", "worker", "parts", "reload"], (name) => `/packages/flambeau/dist/${FILES[name]}`);
-await bundle(["node"], (name) => name);
-
-const page = (script) => `<!doctype html><meta charset="utf-8"><title>Flambeau's tests</title>
-<link rel="icon" href="data:,">
-<script type="module" src="/packages/flambeau/tests/.build/${script}.mjs"></script>`;
+await bundlePages(["page", "worker", "parts", "reload"]);
+await bundleForNode(["node"]);
 const server = await serve(root, { "/": page("page"), "/reload": page("reload") });
 
 /** The test page in a browser; `parts` says what runs in full there: the long tests, or every case of the op suite. */

@@ -1,0 +1,42 @@
+// Bundles tests for where they run, and writes the pages they run in.
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+/** Where bundles are put. */
+export const built = fileURLToPath(new URL(".build", import.meta.url));
+mkdirSync(built, { recursive: true });
+
+/** Bundles tests; `place` says where the package itself is found, as it is published. */
+const bundle = (names, place) =>
+  build({
+    entryPoints: names.map((name) => fileURLToPath(new URL(`${name}.ts`, import.meta.url))),
+    outdir: built,
+    outbase: fileURLToPath(new URL(".", import.meta.url)),
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    external: ["node:*", "webgpu"],
+    outExtension: { ".js": ".mjs" },
+    // The package says that its files have no side effects; the tests are nothing else.
+    ignoreAnnotations: true,
+    plugins: [{
+      name: "the package",
+      setup: (esbuild) =>
+        esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
+    }],
+    logLevel: "warning",
+  });
+
+const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js" };
+
+/** Bundles scripts of pages and workers. Workers know no import maps: in browsers the package is named by its address. */
+export const bundlePages = (names) => bundle(names, (name) => `/packages/flambeau/dist/${FILES[name]}`);
+
+/** Bundles scripts for Node. */
+export const bundleForNode = (names) => bundle(names, (name) => name);
+
+/** A page with one script. */
+export const page = (script) => `<!doctype html><meta charset="utf-8"><title>Flambeau's tests</title>
+<link rel="icon" href="data:,">
+<script type="module" src="/packages/flambeau/tests/.build/${script}.mjs"></script>`;
