@@ -275,6 +275,7 @@ impl Slots {
 
     /// Looks at every gradient, then at every new value. One number among them that is not finite is a fault, and then no
     /// chunk changes: what is chosen depends on the checks of all chunks.
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
     fn refuse_what_is_not_finite(&self, updates: &mut [ChunkUpdate]) -> Result<()> {
         for what in ["gradient", "new value"] {
             let mut all_finite: Option<Tensor> = None;

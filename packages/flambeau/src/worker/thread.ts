@@ -249,7 +249,8 @@ class Run<M extends Module> {
         return;
       } catch (error) {
         const why = this.#device?.error;
-        if (why === undefined || error instanceof WebAssembly.RuntimeError) throw error;
+        // The CPU is the last resort: what fails there has failed.
+        if (why === undefined || device === "cpu" || error instanceof WebAssembly.RuntimeError) throw error;
         lost = { why, attempt: (lost?.attempt ?? 0) + 1 };
       }
     }
