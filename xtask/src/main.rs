@@ -4,6 +4,7 @@
 //! the same program. The standard library is all it uses: it must build before anything has been installed.
 
 mod app;
+mod arrows;
 mod examples;
 mod libtest;
 mod runner;

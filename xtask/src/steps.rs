@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use crate::app;
+use crate::arrows;
 use crate::examples;
 use crate::libtest::Results;
 use crate::runner::{Failure, Report, Step};
@@ -18,6 +19,7 @@ use crate::workspace::Workspace;
 pub const CHECKS: &[Step] = &[
     Step { name: "set-up", about: "a software Vulkan adapter, rustfmt and clippy", run: set_up },
     Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "arrows", about: "modules name those below them", run: arrows::check },
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },

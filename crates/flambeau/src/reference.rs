@@ -2,10 +2,9 @@
 //!
 //! Both backends are judged by it. It reads a graph that has not been evaluated yet; floats are f64, integers i64.
 
-use crate::backend::cpu::cast;
 use crate::dtype::{DType, Lane, Scalar};
 use crate::error::{Error, Result};
-use crate::op::elementwise::Block;
+use crate::host::{Block, cast};
 use crate::op::structured::Exact;
 use crate::op::{Elementwise, Meta, Op, Reduce, ReduceKind, View};
 use crate::rng;

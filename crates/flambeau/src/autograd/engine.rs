@@ -3,6 +3,7 @@
 use super::function::{Backward, Edge, Function, Leaf};
 use super::mode;
 use crate::error::{Error, Result};
+use crate::host::sorted_by;
 use crate::tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BinaryHeap;
@@ -122,8 +123,7 @@ impl Route {
                 found.push(function);
             }
         }
-        found.sort_by_key(|function| function.sequence);
-        for function in found {
+        for function in sorted_by(found, |function| function.sequence) {
             // What a checkpointed region captures is known only when it has been recorded again.
             let leads =
                 function.is_checkpoint() || function.edges().iter().flatten().any(|edge| self.leads(edge));

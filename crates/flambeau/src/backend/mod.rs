@@ -3,11 +3,13 @@
 pub(crate) mod cpu;
 #[cfg(feature = "gpu")]
 pub(crate) mod wgpu;
-pub(crate) mod wgsl;
 
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
+use crate::host::HostBuffer;
 use crate::plan::{Plan, PlanOptions};
+#[cfg(feature = "gpu")]
+use crate::shader::storage_bytes;
 use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
@@ -15,14 +17,14 @@ use std::sync::Arc;
 /// Memory on a device that holds one value.
 #[derive(Debug, Clone)]
 pub(crate) enum Buffer {
-    Cpu(Arc<cpu::HostBuffer>),
+    Cpu(Arc<HostBuffer>),
     #[cfg(feature = "gpu")]
     Gpu(Arc<wgpu::runtime::GpuBuffer>),
 }
 
 impl Buffer {
     /// The memory, on the CPU backend.
-    pub fn host(&self) -> &Arc<cpu::HostBuffer> {
+    pub fn host(&self) -> &Arc<HostBuffer> {
         match self {
             Buffer::Cpu(buffer) => buffer,
             #[cfg(feature = "gpu")]
@@ -39,7 +41,7 @@ impl Buffer {
             }
             #[cfg(feature = "gpu")]
             Buffer::Gpu(buffer) => {
-                let bytes = wgsl::storage_bytes(dtype);
+                let bytes = storage_bytes(dtype);
                 Buffer::Gpu(wgpu::runtime::GpuBuffer::part(
                     buffer,
                     start as u64 * bytes,
@@ -55,7 +57,7 @@ impl Buffer {
             Buffer::Cpu(_) => None,
             #[cfg(feature = "gpu")]
             Buffer::Gpu(buffer) => {
-                let bytes = wgsl::storage_bytes(dtype);
+                let bytes = storage_bytes(dtype);
                 let whole = buffer.whole().filter(|whole| whole.bytes() == len as u64 * bytes)?;
                 (buffer.start() == start as u64 * bytes).then(|| Buffer::Gpu(whole.clone()))
             }
@@ -186,7 +188,7 @@ impl Backend {
     /// Memory with these values, given in host layout.
     pub fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Buffer> {
         match self {
-            Backend::Cpu(_) => Ok(Buffer::Cpu(Arc::new(cpu::HostBuffer::from_bytes(dtype, bytes)))),
+            Backend::Cpu(_) => Ok(Buffer::Cpu(Arc::new(HostBuffer::from_bytes(dtype, bytes)))),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.upload(dtype, bytes),
         }

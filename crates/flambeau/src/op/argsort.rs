@@ -3,14 +3,14 @@
 //! On the GPU a bitonic network sorts (key, index) pairs. Keys are integers in the order of the values, with NaN as
 //! the largest number, so the index settles every tie and the result is the one stable order.
 
-use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{ZERO, groups_for};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::shader::{ZERO, groups_for};
 use half::f16;
 use std::cmp::Ordering;
 
@@ -55,34 +55,13 @@ impl ArgSort {
     }
 }
 
-impl Structured for ArgSort {
+impl Kernels for ArgSort {
     fn name(&self) -> &'static str {
         "argsort"
     }
 
     fn layout(&self, _: usize) -> Layout {
         Layout::Contiguous
-    }
-
-    fn saves(&self) -> Saves {
-        Saves::NOTHING
-    }
-
-    fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        not_differentiable(v)
-    }
-
-    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Meta { shape, dtype } = outputs[0].clone();
-        let length = shape[shape.rank() - 1];
-        let mut places = vec![0; shape.numel()];
-        match &inputs[0].values {
-            Block::Bool(values) => self.sort_rows(values, length, &mut places),
-            Block::I64(values) => self.sort_rows(values, length, &mut places),
-            Block::F64(values) => self.sort_rows(values, length, &mut places),
-            other => unreachable!("the interpreter has no {other:?}"),
-        }
-        Ok(vec![Exact { shape, dtype, values: Block::I64(places.into_iter().map(i64::from).collect()) }])
     }
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
@@ -134,6 +113,29 @@ impl Structured for ArgSort {
             run *= 2;
         }
         Ok(programs)
+    }
+}
+
+impl Structured for ArgSort {
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        not_differentiable(v)
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = outputs[0].clone();
+        let length = shape[shape.rank() - 1];
+        let mut places = vec![0; shape.numel()];
+        match &inputs[0].values {
+            Block::Bool(values) => self.sort_rows(values, length, &mut places),
+            Block::I64(values) => self.sort_rows(values, length, &mut places),
+            Block::F64(values) => self.sort_rows(values, length, &mut places),
+            other => unreachable!("the interpreter has no {other:?}"),
+        }
+        Ok(vec![Exact { shape, dtype, values: Block::I64(places.into_iter().map(i64::from).collect()) }])
     }
 }
 

@@ -1,12 +1,12 @@
 //! Kernels written by the user, as ops: a WGSL shader, and if given, a form for the CPU and a derivative rule.
 
-use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer, cast};
 use crate::dtype::{DType, Element, Lane, Scalar};
 use crate::error::{Error, Result};
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer, cast};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use half::f16;
@@ -122,7 +122,7 @@ impl Custom {
     }
 }
 
-impl Structured for Custom {
+impl Kernels for Custom {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -131,6 +131,30 @@ impl Structured for Custom {
         Layout::Contiguous
     }
 
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
+        let views = inputs.iter().map(|input| KernelInput { buffer: input.buffer, shape: &input.meta.shape });
+        self.run(&views.collect::<Vec<_>>(), outputs, data)
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let inputs = (0..call.inputs.len()).map(Bound::Input);
+        let outputs = (0..call.outputs.len()).map(Bound::Output);
+        let word = |index: usize| Param::Data(call.datum + index as u32, Lane::U32);
+        Ok(vec![Program {
+            label: self.name,
+            source: self.source.to_string(),
+            entry: self.entry.to_string(),
+            bindings: inputs.chain(outputs).collect(),
+            params: (0..self.uniforms).map(word).collect(),
+            groups: self.workgroups,
+            scratch: Vec::new(),
+            trust: Trust::CHECKED,
+            checks: None,
+        }])
+    }
+}
+
+impl Structured for Custom {
     fn saves(&self) -> Saves {
         match self.vjp {
             Some(_) => Saves { inputs: u32::MAX, outputs: true },
@@ -186,28 +210,6 @@ impl Structured for Custom {
             Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }
         };
         Ok(outputs.iter().zip(&results).map(widen).collect())
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
-        let views = inputs.iter().map(|input| KernelInput { buffer: input.buffer, shape: &input.meta.shape });
-        self.run(&views.collect::<Vec<_>>(), outputs, data)
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        let inputs = (0..call.inputs.len()).map(Bound::Input);
-        let outputs = (0..call.outputs.len()).map(Bound::Output);
-        let word = |index: usize| Param::Data(call.datum + index as u32, Lane::U32);
-        Ok(vec![Program {
-            label: self.name,
-            source: self.source.to_string(),
-            entry: self.entry.to_string(),
-            bindings: inputs.chain(outputs).collect(),
-            params: (0..self.uniforms).map(word).collect(),
-            groups: self.workgroups,
-            scratch: Vec::new(),
-            trust: Trust::CHECKED,
-            checks: None,
-        }])
     }
 }
 

@@ -1,53 +1,21 @@
 //! The check that optimizers can be asked for: is every number of a flat tensor's windows finite? If not, that is a
 //! fault, as an index out of range is one: an error on the CPU, a word in the run's slot on the GPU.
 
-use super::elementwise::Block;
-use super::structured::{Bound, Checked, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{self, Params, ZERO, groups_for, status_declaration, storage_type, widen};
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
-use crate::plan::kernel::StructuredCall;
-use std::sync::Arc;
+use crate::error::Result;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Checked, FiniteCheck, Param, Program, Trust, Window};
+use crate::shader::{self, Params, ZERO, groups_for, status_declaration, storage_type, widen};
 
 /// Threads of a workgroup; windows start at multiples of it, so that a workgroup sees one window.
 const BLOCK: usize = 64;
 /// Windows that one shader looks at: their bounds fit its uniform block.
 const MOST_WINDOWS: usize = 1024;
 
-/// A part of a flat tensor that one parameter has.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Window {
-    /// Its first element: a multiple of 64.
-    pub start: usize,
-    pub len: usize,
-    /// The parameter's number in its optimizer.
-    pub parameter: usize,
-}
-
-/// True if every element of the windows is finite; else a fault. What lies between the windows may be anything.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct RequireFinite {
-    /// Who asks.
-    pub asker: &'static str,
-    /// What the numbers are: gradients, or parameters after the step.
-    pub what: &'static str,
-    /// In order.
-    pub windows: Arc<[Window]>,
-}
-
-impl RequireFinite {
-    /// The error for a number that is not finite, by its place in the flat tensor.
-    pub fn error(&self, place: usize) -> Error {
-        let after = self.windows.partition_point(|window| window.start <= place);
-        let (parameter, element) = match self.windows.get(after.wrapping_sub(1)) {
-            Some(window) => (window.parameter, place - window.start),
-            None => (0, place),
-        };
-        Error::NotFinite { op: self.asker, what: self.what, parameter, element }
-    }
-
+impl FiniteCheck {
     /// The first place in the windows whose number is not finite.
     fn first(&self, is_finite: impl Fn(usize) -> bool) -> Option<usize> {
         let places = self.windows.iter().flat_map(|window| window.start..window.start + window.len);
@@ -55,32 +23,13 @@ impl RequireFinite {
     }
 }
 
-impl Structured for RequireFinite {
+impl Kernels for FiniteCheck {
     fn name(&self) -> &'static str {
         "require_finite"
     }
 
     fn layout(&self, _: usize) -> Layout {
         Layout::Contiguous
-    }
-
-    fn saves(&self) -> Saves {
-        Saves::NOTHING
-    }
-
-    fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        not_differentiable(v)
-    }
-
-    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Block::F64(numbers) = &inputs[0].values else { unreachable!("only floats are checked") };
-        match self.first(|place| numbers[place].is_finite()) {
-            Some(place) => Err(self.error(place)),
-            None => {
-                let Meta { shape, dtype } = outputs[0].clone();
-                Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![true]) }])
-            }
-        }
     }
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
@@ -131,7 +80,28 @@ fn main() { result[0] = 1u; }
     }
 }
 
-impl RequireFinite {
+impl Structured for FiniteCheck {
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        not_differentiable(v)
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Block::F64(numbers) = &inputs[0].values else { unreachable!("only floats are checked") };
+        match self.first(|place| numbers[place].is_finite()) {
+            Some(place) => Err(self.error(place)),
+            None => {
+                let Meta { shape, dtype } = outputs[0].clone();
+                Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![true]) }])
+            }
+        }
+    }
+}
+
+impl FiniteCheck {
     /// A thread per element from the first of these windows to the last. A workgroup finds its window by bisection.
     fn check(&self, call: &StructuredCall, windows: &[Window]) -> (String, Vec<Param>, [u32; 3]) {
         let dtype = call.inputs[0].meta.dtype;
@@ -139,7 +109,7 @@ impl RequireFinite {
         let to = windows.last().map_or(0, |window| window.start + window.len);
         let mut params = Params::distinct();
         let (first, count) = (params.size(from), params.size(windows.len()));
-        let fault = wgsl::fault(&mut params, call.node, "place");
+        let fault = shader::fault(&mut params, call.node, "place");
         let bounds = params.list.len();
         for window in windows {
             params.size(window.start);
@@ -186,7 +156,7 @@ mod tests {
     use crate::op::StructuredOp;
     use crate::op::testing::{call, validate};
 
-    fn check(lens: &[usize]) -> (RequireFinite, usize) {
+    fn check(lens: &[usize]) -> (FiniteCheck, usize) {
         let mut end = 0_usize;
         let mut window = |(parameter, &len): (usize, &usize)| {
             let start = end.next_multiple_of(BLOCK);
@@ -194,7 +164,7 @@ mod tests {
             Window { start, len, parameter }
         };
         let windows = lens.iter().enumerate().map(&mut window).collect();
-        (RequireFinite { asker: "Adam", what: "gradient", windows }, end)
+        (FiniteCheck { asker: "Adam", what: "gradient", windows }, end)
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub(crate) mod pack;
 mod parts;
 pub(crate) mod pool;
 pub(crate) mod reduce;
-pub(crate) mod results;
 pub(crate) mod scan;
 pub(crate) mod scatter;
 pub(crate) mod structured;
@@ -29,15 +28,12 @@ pub(crate) mod structured;
 mod testing;
 pub(crate) mod view;
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::shape::Shape;
+pub(crate) use crate::ir::{Meta, Reduce, ReduceKind, View};
 use crate::tensor::Tensor;
 use composite::CompositeOp;
 pub(crate) use elementwise::Elementwise;
-pub(crate) use reduce::{Reduce, ReduceKind};
-pub(crate) use structured::{Structured, StructuredOp};
-pub(crate) use view::View;
+pub(crate) use structured::StructuredOp;
 
 /// What a node computes from its inputs. Numbers that may change from step to step are not in here: they are
 /// the node's `data`, and never part of a plan's key.
@@ -89,9 +85,9 @@ impl Op {
     }
 
     /// The op's own kernels, if it is a structured primitive.
-    pub fn structured(&self) -> Option<&dyn Structured> {
+    pub fn structured(&self) -> Option<&StructuredOp> {
         match self {
-            Op::Structured(op) => Some(&**op),
+            Op::Structured(op) => Some(op),
             _ => None,
         }
     }
@@ -189,26 +185,4 @@ impl Vjp<'_> {
 /// The rule of ops that have none.
 pub(crate) fn not_differentiable(v: &Vjp) -> Result<Grads> {
     Err(Error::Autograd(format!("{} is not differentiable, but a gradient reached it", v.name)))
-}
-
-/// Shape and dtype of one output of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Meta {
-    pub shape: Shape,
-    pub dtype: DType,
-}
-
-impl Meta {
-    pub fn new(shape: impl Into<Shape>, dtype: DType) -> Meta {
-        Meta { shape: shape.into(), dtype }
-    }
-
-    pub fn numel(&self) -> usize {
-        self.shape.numel()
-    }
-
-    /// The bytes of the elements in host memory; `u64::MAX` where there are more.
-    pub fn bytes(&self) -> u64 {
-        (self.numel() as u64).saturating_mul(self.dtype.size() as u64)
-    }
 }

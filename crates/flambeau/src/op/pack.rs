@@ -4,13 +4,14 @@
 //! the packed values write straight into their places (`plan::pack`); then nothing is copied, and the gaps between
 //! the places hold anything.
 
-use super::structured::{Bound, Exact, Layout, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{Params, groups_for, storage_type};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
+use crate::host::{HostBuffer, sorted_by};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Program, Trust};
+use crate::shader::{Params, groups_for, storage_type};
 
 /// out[starts\[i\] + k] = inputs\[i\]\[k\]; zero elsewhere. All inputs and the output have one dtype and one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,7 +21,7 @@ pub(crate) struct Pack {
     pub fills_gaps: bool,
 }
 
-impl Structured for Pack {
+impl Kernels for Pack {
     fn name(&self) -> &'static str {
         "pack"
     }
@@ -29,6 +30,35 @@ impl Structured for Pack {
         Layout::Contiguous
     }
 
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        for (&start, input) in self.starts.iter().zip(inputs) {
+            outputs[0].copy_from(start, input.buffer);
+        }
+        Ok(())
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let places: Vec<(usize, usize)> =
+            self.starts.iter().copied().zip(call.inputs.iter().map(|input| input.meta.numel())).collect();
+        let copies = places.iter().enumerate().filter(|(_, (_, numel))| *numel > 0);
+        let mut programs: Vec<Program> =
+            copies.map(|(input, &(start, numel))| piece(call, Some(input), start, numel)).collect();
+        if !self.fills_gaps {
+            return Ok(programs);
+        }
+        let places = sorted_by(places, |&(start, _)| start as u64);
+        let mut filled = 0;
+        for (start, numel) in places.into_iter().chain([(call.outputs[0].1.numel(), 0)]) {
+            if start > filled {
+                programs.push(piece(call, None, filled, start - filled));
+            }
+            filled = start + numel;
+        }
+        Ok(programs)
+    }
+}
+
+impl Structured for Pack {
     fn saves(&self) -> Saves {
         Saves::NOTHING
     }
@@ -49,33 +79,6 @@ impl Structured for Pack {
             values.copy_from(start, &input.values);
         }
         Ok(vec![Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }])
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        for (&start, input) in self.starts.iter().zip(inputs) {
-            outputs[0].copy_from(start, input.buffer);
-        }
-        Ok(())
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        let mut places: Vec<(usize, usize)> =
-            self.starts.iter().copied().zip(call.inputs.iter().map(|input| input.meta.numel())).collect();
-        let copies = places.iter().enumerate().filter(|(_, (_, numel))| *numel > 0);
-        let mut programs: Vec<Program> =
-            copies.map(|(input, &(start, numel))| piece(call, Some(input), start, numel)).collect();
-        if !self.fills_gaps {
-            return Ok(programs);
-        }
-        places.sort_unstable();
-        let mut filled = 0;
-        for (start, numel) in places.into_iter().chain([(call.outputs[0].1.numel(), 0)]) {
-            if start > filled {
-                programs.push(piece(call, None, filled, start - filled));
-            }
-            filled = start + numel;
-        }
-        Ok(programs)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Long sums on the GPU, made in parts by several workgroups: the parts lie side by side in a scratch buffer, and a
 //! second kernel adds them up in their order, so that the result is the same in every run.
 
-use super::results::Results;
-use super::structured::{Bound, Program, Trust};
-use crate::backend::wgsl::{Params, ZERO, groups_for, lane_type};
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::{Bound, Program, Trust};
+use crate::shader::results::Results;
+use crate::shader::{Params, ZERO, groups_for, lane_type};
 
 /// The buffer of the parts' results, (parts, output…), where there is more than one.
 pub(super) fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {

@@ -1,13 +1,13 @@
 //! Scans: running sums and products along one dimension, in either direction.
 
-use super::elementwise::Block;
-use super::structured::{Bound, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{ZERO, groups_for, lane_type, narrow, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::shader::{ZERO, groups_for, lane_type, narrow, storage_type, widen};
 use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
@@ -79,7 +79,7 @@ impl Scan {
     }
 }
 
-impl Structured for Scan {
+impl Kernels for Scan {
     fn name(&self) -> &'static str {
         match self.kind {
             ScanKind::Sum => "cumsum",
@@ -89,44 +89,6 @@ impl Structured for Scan {
 
     fn layout(&self, _: usize) -> Layout {
         Layout::Contiguous
-    }
-
-    fn saves(&self) -> Saves {
-        match self.kind {
-            ScanKind::Sum => Saves::NOTHING,
-            ScanKind::Prod => Saves::inputs(1),
-        }
-    }
-
-    /// Sum: the gradients summed the other way round. Product: see `prod_vjp`.
-    fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        let gradient = match self.kind {
-            ScanKind::Sum => v.grad().scanned(self.dim, ScanKind::Sum, !self.reverse)?,
-            ScanKind::Prod => self.prod_vjp(v.grad(), v.input(0))?,
-        };
-        Ok(vec![Some(gradient)])
-    }
-
-    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Meta { shape, dtype } = outputs[0].clone();
-        let mut values = inputs[0].values.clone();
-        match (&inputs[0].values, &mut values, self.kind) {
-            (Block::F64(x), Block::F64(y), ScanKind::Sum) => {
-                self.run(&shape, (x, y), 0.0, |a, x| a + x, |a| a);
-            }
-            (Block::F64(x), Block::F64(y), ScanKind::Prod) => {
-                self.run(&shape, (x, y), 1.0, |a, x| a * x, |a| a);
-            }
-            (Block::I64(x), Block::I64(y), ScanKind::Sum) => {
-                self.run(&shape, (x, y), 0, i64::wrapping_add, |a| a);
-            }
-            (Block::I64(x), Block::I64(y), ScanKind::Prod) => {
-                self.run(&shape, (x, y), 1, i64::wrapping_mul, |a| a);
-            }
-            other => unreachable!("a scan of {other:?}"),
-        }
-        crate::reference::wrap(dtype, &mut values);
-        Ok(vec![Exact { shape, dtype, values }])
     }
 
     /// Floats gather in f64, as PyTorch's do on the CPU.
@@ -172,6 +134,46 @@ impl Structured for Scan {
         } else {
             self.by_workgroup(meta)
         }])
+    }
+}
+
+impl Structured for Scan {
+    fn saves(&self) -> Saves {
+        match self.kind {
+            ScanKind::Sum => Saves::NOTHING,
+            ScanKind::Prod => Saves::inputs(1),
+        }
+    }
+
+    /// Sum: the gradients summed the other way round. Product: see `prod_vjp`.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let gradient = match self.kind {
+            ScanKind::Sum => v.grad().scanned(self.dim, ScanKind::Sum, !self.reverse)?,
+            ScanKind::Prod => self.prod_vjp(v.grad(), v.input(0))?,
+        };
+        Ok(vec![Some(gradient)])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = outputs[0].clone();
+        let mut values = inputs[0].values.clone();
+        match (&inputs[0].values, &mut values, self.kind) {
+            (Block::F64(x), Block::F64(y), ScanKind::Sum) => {
+                self.run(&shape, (x, y), 0.0, |a, x| a + x, |a| a);
+            }
+            (Block::F64(x), Block::F64(y), ScanKind::Prod) => {
+                self.run(&shape, (x, y), 1.0, |a, x| a * x, |a| a);
+            }
+            (Block::I64(x), Block::I64(y), ScanKind::Sum) => {
+                self.run(&shape, (x, y), 0, i64::wrapping_add, |a| a);
+            }
+            (Block::I64(x), Block::I64(y), ScanKind::Prod) => {
+                self.run(&shape, (x, y), 1, i64::wrapping_mul, |a| a);
+            }
+            other => unreachable!("a scan of {other:?}"),
+        }
+        crate::reference::wrap(dtype, &mut values);
+        Ok(vec![Exact { shape, dtype, values }])
     }
 }
 

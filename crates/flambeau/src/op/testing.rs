@@ -1,10 +1,11 @@
 //! Helpers for the unit tests of structured ops: calls made by hand, and validation of the shaders they give.
 
-use super::structured::{Bound, Program, Trust};
-use super::{Meta, Op, StructuredOp};
+use super::{Meta, StructuredOp};
 use crate::dtype::DType;
-use crate::plan::access::Access;
-use crate::plan::kernel::{Operand, Place, StructuredCall};
+use crate::ir::access::Access;
+use crate::ir::call::{Operand, StructuredCall};
+use crate::ir::kernel::Place;
+use crate::ir::program::{Bound, Program, Trust};
 
 /// A shape and a dtype.
 pub(super) type Spec<'a> = (&'a [usize], DType);
@@ -18,7 +19,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
     };
     let output = |(index, spec): (usize, &Spec)| (Place::Buffer(index as u32), meta(spec));
     StructuredCall {
-        op: Op::Structured(op),
+        op: op.kernels(),
         inputs: inputs.iter().enumerate().map(operand).collect(),
         outputs: outputs.iter().enumerate().map(output).collect(),
         datum: 0,
@@ -29,8 +30,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
 
 /// Checks every shader of a call with naga, and its bindings against its declarations.
 pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
-    let op = call.op.structured().expect("the call is of a structured op");
-    let programs = op.wgsl(call).expect("the op has a shader");
+    let programs = call.op.wgsl(call).expect("the op has a shader");
     for program in &programs {
         let source = &program.source;
         let module = naga::front::wgsl::parse_str(source)

@@ -10,8 +10,8 @@ use super::rule::{Given, Update, check_distinct};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::ir::program::{FiniteCheck, Window};
 use crate::nn::Parameter;
-use crate::op::finite::{RequireFinite, Window};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -169,9 +169,9 @@ impl Slots {
     /// Applies a rule, which is told the group, to every parameter that learns and has a gradient.
     pub fn step(&mut self, rule: &GroupRule) -> Result<()> {
         self.forget_void_steps();
-        let mut updates: Vec<ChunkUpdate> = Vec::with_capacity(self.chunks.len());
         let undivided;
-        {
+        let updates: Vec<(usize, Update)> = {
+            let mut updates: Vec<ChunkUpdate> = Vec::with_capacity(self.chunks.len());
             let _guard = no_grad_guard();
             let gradients: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
             undivided = self.divide(&gradients)?;
@@ -185,8 +185,10 @@ impl Slots {
             if self.requires_finite {
                 self.refuse_what_is_not_finite(&mut updates)?;
             }
-        }
-        let new = updates.iter().flat_map(|of| of.update.states.iter().chain([&of.update.value]));
+            // The step evaluates everything that is held: let go of what only led here.
+            updates.into_iter().map(|of| (of.chunk, of.update)).collect()
+        };
+        let new = updates.iter().flat_map(|(_, update)| update.states.iter().chain([&update.value]));
         let moved_only = self.chunks.iter().filter(|chunk| chunk.fresh).flat_map(Chunk::tensors);
         let written: Vec<Value> = new.map(|tensor| tensor.value().clone()).chain(moved_only).collect();
         let run = match self.device.evaluate_with_held(&written) {
@@ -197,8 +199,8 @@ impl Slots {
             }
         };
         let mut moved = Vec::with_capacity(updates.len());
-        for ChunkUpdate { chunk, update: Update { value, states }, .. } in updates {
-            let chunk = &mut self.chunks[chunk];
+        for (index, Update { value, states }) in updates {
+            let chunk = &mut self.chunks[index];
             // The next step then has the structure of this one, in which they were apart.
             chunk.value = value.alone()?;
             chunk.states = states.iter().map(Tensor::alone).collect::<Result<_>>()?;
@@ -284,7 +286,7 @@ impl Slots {
                 let window = |((start, len), &parameter)| Window { start, len, parameter };
                 let windows = layout.places().zip(&**members).map(window).collect();
                 let numbers = if what == "gradient" { gradient } else { &update.value };
-                let check = RequireFinite { asker: self.optimizer, what, windows };
+                let check = FiniteCheck { asker: self.optimizer, what, windows };
                 let finite = numbers.require_finite(check)?;
                 all_finite = Some(match all_finite {
                     Some(others) => others.try_logical_and(&finite)?,

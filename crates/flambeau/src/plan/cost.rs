@@ -2,10 +2,9 @@
 
 use super::Plan;
 use super::graph::Graph;
-use super::kernel::{Fused, InstKind, Kernel, Place, StructuredCall};
 use crate::dtype::DType;
-use crate::op::conv::Direction;
-use crate::op::{Meta, Op, StructuredOp};
+use crate::ir::Meta;
+use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Place};
 use crate::shape::product;
 use std::ops::AddAssign;
 
@@ -76,40 +75,18 @@ fn flops(kernel: &Kernel) -> u64 {
     match kernel {
         Kernel::Fused(fused) => fused_flops(fused),
         Kernel::Structured(call) => {
-            structured_flops(call).saturating_add(call.epilogue.as_deref().map_or(0, fused_flops))
+            call.op.flops(call).saturating_add(call.epilogue.as_deref().map_or(0, fused_flops))
         }
     }
 }
 
 fn fused_flops(fused: &Fused) -> u64 {
     let (outer, all) = (fused.outer_count() as u64, product(&fused.space) as u64);
-    let of = |inst: &super::kernel::Inst| match &inst.kind {
+    let of = |inst: &Inst| match &inst.kind {
         InstKind::Map { .. } if inst.inner => all,
         InstKind::Map { .. } => outer,
         InstKind::Reduce { .. } => all,
         _ => 0,
     };
     fused.insts.iter().map(of).fold(0, u64::saturating_add)
-}
-
-fn structured_flops(call: &StructuredCall) -> u64 {
-    let input = |input: usize| &call.inputs[input].meta;
-    let results: usize = call.outputs.iter().map(|(_, meta)| meta.numel()).sum();
-    let products = match &call.op {
-        Op::Structured(StructuredOp::MatMul(_)) => {
-            let terms = input(0).shape.dims().last().copied().unwrap_or(1);
-            product([2, results, terms])
-        }
-        Op::Structured(StructuredOp::Conv(conv)) => {
-            // Every direction multiplies each element of y with each weight of its feature.
-            let (y, weight) = match conv.direction {
-                Direction::Forward => (&call.outputs[0].1, input(1)),
-                Direction::Input => (input(0), input(1)),
-                Direction::Weight => (input(1), &call.outputs[0].1),
-            };
-            product([2, y.numel(), product(&weight.shape[1..])])
-        }
-        _ => results,
-    };
-    products as u64
 }

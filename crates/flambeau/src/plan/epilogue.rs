@@ -5,9 +5,10 @@
 //! others read the results too, they are stored beside what the epilogue makes of them.
 
 use super::graph::Ref;
-use super::kernel::{Fused, InstKind, Kernel, Output, Place, StructuredCall};
 use super::lower::{Lowered, in_running_order};
 use super::schedule::{MAX_BEHIND, MAX_BINDINGS, Scheduler};
+use crate::ir::call::StructuredCall;
+use crate::ir::kernel::{Fused, InstKind, Kernel, Output, Place};
 use crate::op::{Op, View};
 
 /// Elementwise ops an epilogue may hold: shaders repeat it for every result of a thread.
@@ -151,9 +152,7 @@ fn buffer_of(place: Place) -> Option<usize> {
 
 /// May the call be given an epilogue?
 fn takes(call: &StructuredCall) -> bool {
-    call.epilogue.is_none()
-        && call.outputs.len() == 1
-        && call.op.structured().is_some_and(|op| op.takes_epilogue())
+    call.epilogue.is_none() && call.outputs.len() == 1 && call.op.takes_epilogue()
 }
 
 /// Is it a few ops on each element, none of which can fail or costs much more than the others?

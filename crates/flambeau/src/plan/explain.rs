@@ -4,8 +4,8 @@
 use super::Plan;
 use super::cost::bytes_of;
 use super::graph::Graph;
-use super::kernel::Kernel;
 use crate::dtype::DType;
+use crate::ir::kernel::Kernel;
 use std::fmt::Write;
 
 /// Describes a plan made from a graph.

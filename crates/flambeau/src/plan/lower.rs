@@ -1,11 +1,12 @@
 //! Turns a schedule into kernels: instructions, accesses, operands, and the order they run in.
 
-use super::access::{Access, Axis, Level, collapse};
 use super::graph::{Graph, Ref};
-use super::kernel::{Fused, Inst, InstKind, Kernel, Operand, Output, Place, StructuredCall};
 use super::rows::{Space, same_elements};
 use super::schedule::{Role, Schedule, Step};
-use crate::op::structured::Layout;
+use crate::host::sorted_by;
+use crate::ir::access::{Access, Axis, Level, collapse};
+use crate::ir::call::{Layout, Operand, StructuredCall};
+use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
 use crate::op::{Op, View};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -88,17 +89,16 @@ pub(crate) fn lower(graph: &Graph, mut schedule: Schedule) -> Lowered {
             kernels.push((index as u32, Kernel::Structured(structured(graph, &places, index as u32))));
         }
     }
-    kernels.sort_by_key(|&(program_order, _)| program_order);
+    let kernels = sorted_by(kernels, |&(program_order, _)| program_order.into());
     let kernels = in_running_order(kernels.into_iter().map(|(_, kernel)| kernel).collect(), buffers.len());
     Lowered { kernels, places, buffers }
 }
 
 fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> StructuredCall {
     let node = &graph.nodes[index as usize];
-    let op = node.op.clone().expect("a structured node has an op");
-    let layout = |input| op.structured().map_or(Layout::Contiguous, |structured| structured.layout(input));
+    let op = node.op.as_ref().and_then(Op::structured).expect("a structured node has a structured op");
     let operands = node.inputs.iter().enumerate().map(|(position, &input)| {
-        let held = held_by(graph, input, layout(position));
+        let held = held_by(graph, input, op.layout(position));
         Operand {
             place: places[&held],
             meta: graph.meta(input).clone(),
@@ -110,7 +110,14 @@ fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> Struct
         let value = Ref { node: index, output };
         (places[&value], graph.meta(value).clone())
     });
-    StructuredCall { outputs: outputs.collect(), inputs, datum: node.datum, node: index, op, epilogue: None }
+    StructuredCall {
+        outputs: outputs.collect(),
+        inputs,
+        datum: node.datum,
+        node: index,
+        op: op.kernels(),
+        epilogue: None,
+    }
 }
 
 /// Sorts kernels so that each comes after those it reads from, and otherwise in the order given.

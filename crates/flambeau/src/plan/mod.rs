@@ -3,7 +3,6 @@
 //! `graph` snapshots the nodes, `write_out` turns composites into primitives, `schedule` groups them into kernels, `lower` writes the kernels down, and this file
 //! places their memory and keeps the cache. Nothing here knows a backend.
 
-pub(crate) mod access;
 mod copies;
 mod cost;
 mod epilogue;
@@ -14,19 +13,17 @@ mod pack;
 mod verify;
 
 pub(crate) mod graph;
-pub(crate) mod kernel;
 pub(crate) mod lower;
 pub(crate) mod rows;
 pub(crate) mod schedule;
 pub(crate) mod write_out;
 
 use crate::dtype::DType;
+use crate::ir::kernel::{Kernel, Place, PlanBuffer};
 use crate::op::{Op, View};
 pub(crate) use cost::Cost;
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
-use kernel::{Kernel, Place, PlanBuffer};
-pub(crate) use pack::PART_ALIGNMENT;
 use std::collections::HashSet;
 
 /// Kernels in running order, with their memory.
@@ -80,7 +77,7 @@ impl Plan {
             costs: Vec::new(),
         };
         if options.pack_in_place {
-            pack::pack_in_place(&mut plan, options.element_bytes);
+            pack::pack_in_place(&mut plan, &graph, options.element_bytes);
         }
         plan.place_temporaries(options.element_bytes);
         plan.costs = Cost::of_kernels(&plan, &graph, options.element_bytes);

@@ -4,47 +4,45 @@
 //! this, or a second use in the same pack, keeps away are copied.
 
 use super::Plan;
-use super::kernel::{Kernel, Operand, Place, StructuredCall};
+use super::graph::Graph;
 use crate::dtype::DType;
+use crate::ir::PART_ALIGNMENT;
+use crate::ir::call::{Operand, StructuredCall};
+use crate::ir::kernel::{Kernel, Place};
 use crate::op::pack::Pack;
 use crate::op::{Op, StructuredOp};
-
-/// Where a part of a buffer may start, in bytes: WebGPU's default.
-pub(crate) const PART_ALIGNMENT: u64 = 256;
+use std::sync::Arc;
 
 /// Replaces every pack by values that lie in their places from the start, and copies of the others.
-pub(super) fn pack_in_place(plan: &mut Plan, element_bytes: fn(DType) -> u64) {
+pub(super) fn pack_in_place(plan: &mut Plan, graph: &Graph, element_bytes: fn(DType) -> u64) {
     let mut kernels = Vec::with_capacity(plan.kernels.len());
     for position in 0..plan.kernels.len() {
         let kernel = plan.kernels[position].clone();
-        match kernel {
-            Kernel::Structured(StructuredCall {
-                op: Op::Structured(StructuredOp::Pack(pack)),
-                inputs,
-                outputs,
-                datum,
-                node,
-                epilogue,
-            }) => {
-                let (Place::Buffer(home), meta) = &outputs[0] else { unreachable!("results are buffers") };
+        match (packed_by(graph, &kernel), kernel) {
+            (Some(pack), Kernel::Structured(call)) => {
+                let (Place::Buffer(home), meta) = &call.outputs[0] else {
+                    unreachable!("results are buffers")
+                };
                 let element = element_bytes(meta.dtype);
-                let (starts, inputs) = place_parts(plan, *home, &pack.starts, inputs, element);
+                let (starts, inputs) = place_parts(plan, *home, &pack.starts, call.inputs, element);
                 if !inputs.is_empty() {
-                    let op = Op::Structured(StructuredOp::Pack(Pack { starts, fills_gaps: false }));
-                    kernels.push(Kernel::Structured(StructuredCall {
-                        op,
-                        inputs,
-                        outputs,
-                        datum,
-                        node,
-                        epilogue,
-                    }));
+                    let op = Arc::new(Pack { starts, fills_gaps: false });
+                    kernels.push(Kernel::Structured(StructuredCall { op, inputs, ..call }));
                 }
             }
-            other => kernels.push(other),
+            (_, other) => kernels.push(other),
         }
     }
     plan.kernels = kernels;
+}
+
+/// The pack that a kernel is a call of.
+fn packed_by<'a>(graph: &'a Graph, kernel: &Kernel) -> Option<&'a Pack> {
+    let Kernel::Structured(call) = kernel else { return None };
+    match &graph.nodes[call.node as usize].op {
+        Some(Op::Structured(StructuredOp::Pack(pack))) => Some(pack),
+        _ => None,
+    }
 }
 
 /// Gives the inputs of a pack their places in its result; returns starts and inputs of those to be copied.

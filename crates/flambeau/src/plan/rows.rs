@@ -5,10 +5,11 @@
 //! the kernel then goes over its rows in phases. Nothing here knows an op by name; what decides is which coordinates
 //! a value depends on.
 
-use super::access::{Access, Axis};
 use super::graph::Graph;
-use super::kernel::{Fused, Inst, InstKind, Output};
 use super::schedule::{Paths, Step};
+use crate::host::{decreasing, sorted_by};
+use crate::ir::access::{Access, Axis};
+use crate::ir::kernel::{Fused, Inst, InstKind, Output, Phase};
 use crate::op::{Op, View};
 use crate::shape::{Shape, product};
 use smallvec::SmallVec;
@@ -151,8 +152,8 @@ impl Space {
     /// Does the access find every element of a buffer of this size exactly once?
     pub fn is_per_element(&self, access: &Access) -> bool {
         let [level] = &access.levels[..] else { return false };
-        let mut axes: Vec<&Axis> = level.axes.iter().filter(|axis| axis.size != 1).collect();
-        axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        let axes: Vec<&Axis> = level.axes.iter().filter(|axis| axis.size != 1).collect();
+        let axes = sorted_by(axes, |axis| decreasing(axis.stride));
         level.offset.is_zero()
             && level.axes.iter().all(|axis| axis.embedding.is_none())
             && is_dense(axes.into_iter())
@@ -250,19 +251,6 @@ fn refine(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let sizes =
         bounds.windows(2).rev().map(|pair| pair[1].is_multiple_of(pair[0]).then(|| pair[1] / pair[0]));
     sizes.collect()
-}
-
-/// One way over the rows of a kernel.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Phase {
-    /// Instructions that run once per row, before it.
-    pub before: Vec<usize>,
-    /// Instructions that run for every element, to compute what the phase is for from memory.
-    pub insts: Vec<usize>,
-    /// Reductions it feeds.
-    pub reductions: Vec<usize>,
-    /// Outputs per element that it stores.
-    pub outputs: Vec<usize>,
 }
 
 impl Fused {

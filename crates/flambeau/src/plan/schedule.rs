@@ -5,10 +5,10 @@
 //! memory of its own, and is computed by one of the kernels that use it where that makes no cycle. Views are never
 //! kernels: their readers look through them. Which reductions a kernel can hold is said in `rows`.
 
-use super::access::Access;
 use super::graph::{Graph, Ref};
 use super::rows::{Space, same_elements};
-use crate::op::structured::Layout;
+use crate::ir::access::Access;
+use crate::ir::call::Layout;
 use crate::op::{Op, View};
 use std::collections::{BTreeSet, HashMap};
 

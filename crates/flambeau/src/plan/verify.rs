@@ -2,12 +2,12 @@
 //! the GPU's unchecked shaders rest on exactly this.
 
 use super::Plan;
-use super::access::{Access, Axis, Level};
 use super::graph::Graph;
-use super::kernel::{Fused, InstKind, Kernel, Output, Place};
-use super::rows::{Phase, is_dense};
+use super::rows::is_dense;
 use super::schedule::MAX_BINDINGS;
 use crate::dtype::DType;
+use crate::ir::access::{Access, Axis, Level};
+use crate::ir::kernel::{Fused, InstKind, Kernel, Output, Phase, Place};
 use crate::op::Meta;
 use crate::shape::product;
 

@@ -1,7 +1,6 @@
 //! Which primitives there are, and which a graph is made of.
 
-use crate::op::elementwise;
-use crate::op::{Op, ReduceKind, StructuredOp, View};
+use crate::op::{Op, ReduceKind, View, elementwise, structured};
 use crate::tensor::Tensor;
 use crate::tensor::node::{Node, State, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -14,25 +13,12 @@ use std::sync::Arc;
 /// ```
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
-    let structured = ["matmul", "scatter", "scatter_add", "argsort", "cumsum", "cumprod", "pack"];
-    let attention = ["attention", "attention_backward"];
-    let windows = [
-        "conv",
-        "conv_transpose",
-        "conv_weight",
-        "max_pool",
-        "max_pool_backward",
-        "avg_pool",
-        "avg_pool_backward",
-    ];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
     elementwise::table()
         .map(|op| op.name)
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)
-        .chain(structured)
-        .chain(attention)
-        .chain(windows)
+        .chain(structured::NAMES.iter().copied().flatten().copied())
         .chain(others)
         .collect()
 }
@@ -55,20 +41,9 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | View::Embed { .. }
             | View::Window { .. },
         ) => true,
-        Op::Structured(
-            StructuredOp::MatMul(_)
-            | StructuredOp::Scatter(_)
-            | StructuredOp::ArgSort(_)
-            | StructuredOp::Scan(_)
-            | StructuredOp::Pack(_)
-            | StructuredOp::Conv(_)
-            | StructuredOp::Pool(_)
-            | StructuredOp::Attention(_),
-        ) => true,
-        // A user's kernel has a name of its own.
-        Op::Structured(StructuredOp::Custom(_)) => false,
-        // Not made by ops on tensors: the optimizer's guard and check, and a stand-in that is never evaluated.
-        Op::Healthy | Op::Unsaved | Op::Structured(StructuredOp::RequireFinite(_)) => false,
+        Op::Structured(op) => !op.names().is_empty(),
+        // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
+        Op::Healthy | Op::Unsaved => false,
         // Made of others.
         Op::Composite(_) => false,
     }

@@ -48,7 +48,7 @@ impl Tensor {
     #[track_caller]
     fn scattered(&self, mode: Mode, dim: isize, index: &Tensor, values: Operand) -> Result<Tensor> {
         let scatter = |dim| Scatter { dim, mode };
-        let op = crate::op::Structured::name(&scatter(0));
+        let op = crate::ir::call::Kernels::name(&scatter(0));
         let dim = self.check_index(op, dim, index)?;
         let values = match values {
             Operand::Scalar(value) => self.full_of(index.shape(), value)?,

@@ -4,7 +4,7 @@ use super::Tensor;
 use super::node::Storage;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::finite::RequireFinite;
+use crate::ir::program::FiniteCheck;
 use crate::op::pack::Pack;
 use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::Shape;
@@ -23,7 +23,7 @@ impl Tensor {
 
     /// True; a fault if a number in the windows that the check names is not finite.
     #[track_caller]
-    pub(crate) fn require_finite(&self, check: RequireFinite) -> Result<Tensor> {
+    pub(crate) fn require_finite(&self, check: FiniteCheck) -> Result<Tensor> {
         let op = Op::Structured(StructuredOp::RequireFinite(check));
         Tensor::from_op(op, &[self.detach()], Meta::new([], DType::Bool))
     }

@@ -2,11 +2,11 @@
 
 use super::Tensor;
 use super::display::{Values, format_tensor};
-use crate::backend::cpu::HostBuffer;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::engine::Reading;
 use crate::error::{Error, Result};
+use crate::host::HostBuffer;
 
 impl Tensor {
     /// The values in row-major order. `T` must be the tensor's element type.

@@ -1,15 +1,13 @@
 //! Runs a fused kernel: its instructions one after the other over blocks that fit the cache.
 
-use super::disjoint::Disjoint;
-use super::host::HostBuffer;
 use super::reduce;
 use super::strip::{NOWHERE, Piece, Strip};
 use crate::backend::Run;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::elementwise::{Block, Lanes};
-use crate::plan::access::Access;
-use crate::plan::kernel::{Fused, Inst, InstKind};
+use crate::host::{Block, Disjoint, HostBuffer, Lanes, cast, wrap};
+use crate::ir::access::Access;
+use crate::ir::kernel::{Fused, Inst, InstKind};
 use crate::rng;
 use crate::shape::product;
 use half::f16;
@@ -64,7 +62,7 @@ pub(super) fn in_parallel(
     work: impl Fn(Range<usize>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
     let total = product([count, kernel.inner_count().max(1), kernel.insts.len()]);
-    let pieces = if total < PARALLEL_WORK { 1 } else { super::threads() * 4 };
+    let pieces = if total < PARALLEL_WORK { 1 } else { crate::host::threads() * 4 };
     let size = count.div_ceil(pieces).max(fewest);
     let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
     #[cfg(not(target_arch = "wasm32"))]
@@ -273,13 +271,6 @@ fn is_constant(kind: &InstKind) -> bool {
     matches!(kind, InstKind::Constant { access, .. } if !access.has_zeros())
 }
 
-/// Keeps U8 results in eight bits.
-pub(super) fn wrap(dtype: DType, block: &mut Block) {
-    if let (DType::U8, Block::U32(values)) = (dtype, block) {
-        values.iter_mut().for_each(|value| *value &= 0xff);
-    }
-}
-
 fn fill(block: &mut Block, value: Scalar, dtype: DType) {
     match block {
         Block::Bool(values) => values.fill(value.to_f64() != 0.0),
@@ -301,7 +292,7 @@ fn mask(strip: &Strip, access: &Access, block: &mut Block) {
             }
         });
     }
-    crate::op::elementwise::each_lane!(block, values => zero(strip, access, values));
+    crate::host::each_lane!(block, values => zero(strip, access, values));
 }
 
 fn pick(buffer: &HostBuffer, offsets: &[i64], out: &mut Block) {
@@ -320,57 +311,5 @@ fn pick(buffer: &HostBuffer, offsets: &[i64], out: &mut Block) {
         (HostBuffer::F32(from), Block::F32(to)) => copy(from, offsets, to, |x| x),
         (HostBuffer::F64(from), Block::F64(to)) => copy(from, offsets, to, |x| x),
         (_, out) => unreachable!("a buffer does not load into {out:?}"),
-    }
-}
-
-/// Converts a block to another dtype's lane type. Floats become integers towards zero: those beyond the dtype's range
-/// its nearest end, NaN 0. Integers wrap.
-pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
-    macro_rules! convert {
-        ($from:expr, $to:expr, $f:expr) => {
-            $to.iter_mut().zip($from).for_each(|(to, &from)| *to = $f(from))
-        };
-    }
-    macro_rules! from_number {
-        ($from:expr, $to:expr, $t:ty) => {
-            match $to {
-                Block::Bool(to) => convert!($from, to, |x: $t| x != 0 as $t),
-                Block::U32(to) => convert!($from, to, |x: $t| x as u32),
-                Block::I32(to) => convert!($from, to, |x: $t| x as i32),
-                Block::I64(to) => convert!($from, to, |x: $t| x as i64),
-                Block::F32(to) => convert!($from, to, |x: $t| x as f32),
-                Block::F64(to) => convert!($from, to, |x: $t| x as f64),
-            }
-        };
-    }
-    match from {
-        Block::Bool(from) => match &mut *to {
-            Block::Bool(to) => to.copy_from_slice(from),
-            Block::U32(to) => convert!(from, to, u32::from),
-            Block::I32(to) => convert!(from, to, i32::from),
-            Block::I64(to) => convert!(from, to, i64::from),
-            Block::F32(to) => convert!(from, to, |x: bool| f32::from(u8::from(x))),
-            Block::F64(to) => convert!(from, to, |x: bool| f64::from(u8::from(x))),
-        },
-        Block::U32(from) => from_number!(from, &mut *to, u32),
-        Block::I32(from) => from_number!(from, &mut *to, i32),
-        Block::I64(from) => from_number!(from, &mut *to, i64),
-        Block::F32(from) => from_number!(from, &mut *to, f32),
-        Block::F64(from) => from_number!(from, &mut *to, f64),
-    }
-    let from_float = matches!(from, Block::F32(_) | Block::F64(_));
-    match (dtype, &mut *to) {
-        (DType::U8, Block::U32(values)) if from_float => values.iter_mut().for_each(|x| *x = (*x).min(255)),
-        (dtype, Block::I64(values)) if from_float => {
-            let (least, most) = match dtype {
-                DType::U8 => (0, 255),
-                DType::U32 => (0, i64::from(u32::MAX)),
-                DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                _ => (i64::MIN, i64::MAX),
-            };
-            values.iter_mut().for_each(|x| *x = (*x).clamp(least, most));
-        }
-        (DType::F16, Block::F32(values)) => values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32()),
-        (dtype, to) => wrap(dtype, to),
     }
 }

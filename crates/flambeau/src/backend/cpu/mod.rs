@@ -1,24 +1,18 @@
 //! The CPU backend: runs plans in cache-sized blocks, on all cores where there are threads.
 
-mod disjoint;
 mod fused;
-mod host;
 mod reduce;
 mod rows;
 mod spare;
 mod strip;
 mod totals;
 
-pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
-pub(crate) use fused::cast;
-pub(crate) use host::HostBuffer;
-
 use super::{Buffer, Run};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::Meta;
-use crate::plan::access::Access;
-use crate::plan::kernel::{Kernel, Place};
+use crate::host::{HostBuffer, threads};
+use crate::ir::call::CpuOperand;
+use crate::ir::kernel::{Kernel, Place};
 use crate::plan::{Plan, PlanOptions};
 use std::any::Any;
 use std::sync::Arc;
@@ -27,14 +21,6 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Cpu {
     spare: spare::Spare,
-}
-
-/// An operand of a structured op: memory and how to find elements in it.
-pub(crate) struct CpuOperand<'a> {
-    pub buffer: &'a HostBuffer,
-    pub meta: &'a Meta,
-    pub access: &'a Access,
-    pub data: &'a [Scalar],
 }
 
 impl Cpu {
@@ -93,7 +79,7 @@ impl Cpu {
                         data: run.data,
                     });
                     let operands: Vec<_> = operands.collect();
-                    let Some(op) = call.op.structured() else { continue };
+                    let op = &call.op;
                     let compute = |results: &mut [HostBuffer]| {
                         op.cpu(&operands, results, &run.data[call.datum as usize..])
                             .map_err(|error| error.at(run.location(call.node)))
@@ -156,12 +142,4 @@ fn last_uses(plan: &Plan) -> Vec<Vec<u32>> {
         }
     }
     ends
-}
-
-/// Cores the backend uses.
-pub(crate) fn threads() -> usize {
-    #[cfg(not(target_arch = "wasm32"))]
-    return rayon::current_num_threads();
-    #[cfg(target_arch = "wasm32")]
-    return 1;
 }

@@ -6,12 +6,11 @@
 //! cores: every total is made in the same order everywhere.
 
 use super::fused::{BLOCK, Worker};
-use super::host::HostBuffer;
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
-use crate::op::elementwise::Block;
-use crate::plan::kernel::{Fused, InstKind};
+use crate::host::{Block, HostBuffer};
+use crate::ir::kernel::{Fused, InstKind};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -2,15 +2,13 @@
 //! cache for the next. Rows too long for that go by in blocks, once for each phase.
 
 use super::fused::{BLOCK, Output, Worker, in_parallel};
-use super::host::HostBuffer;
 use super::reduce::{runs_along_rows, unravel};
 use super::strip::{Piece, Strip};
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
-use crate::op::elementwise::{Block, Lanes, each_lane};
-use crate::plan::kernel::{Fused, InstKind};
-use crate::plan::rows::Phase;
+use crate::host::{Block, HostBuffer, Lanes, each_lane};
+use crate::ir::kernel::{Fused, InstKind, Phase};
 use std::sync::Arc;
 
 /// The longest row that is held whole.

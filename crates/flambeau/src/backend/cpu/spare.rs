@@ -4,9 +4,9 @@
 //! Buffers come here when they are computed or read for the last time. Those that others still hold are free as soon as
 //! they are not held any more; nobody has to say so.
 
-use super::HostBuffer;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::host::HostBuffer;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes under which the allocator is quick enough.

@@ -1,9 +1,8 @@
 //! Strips: runs of neighbouring points of a kernel's iteration space, and loading values along them.
 
-use super::host::HostBuffer;
 use crate::dtype::Scalar;
-use crate::op::elementwise::Block;
-use crate::plan::access::{Access, Axis, Embedding};
+use crate::host::{Block, HostBuffer};
+use crate::ir::access::{Access, Axis, Embedding};
 use std::ops::Range;
 
 /// `len` points from `start` on (row-major) over the dimensions `varying`, the other coordinates fixed.

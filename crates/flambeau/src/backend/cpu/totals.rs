@@ -1,9 +1,8 @@
 //! Running results of reductions: a row at a time, or one value of every row at a time.
 
-use super::fused::wrap;
 use crate::dtype::{DType, Lane};
-use crate::op::ReduceKind;
-use crate::op::elementwise::{Block, widest};
+use crate::host::{Block, widest, wrap};
+use crate::ir::ReduceKind;
 use std::ops::Range;
 
 widest! {

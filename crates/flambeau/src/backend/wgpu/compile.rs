@@ -1,12 +1,12 @@
 //! Prepares a plan for the queue: a pipeline per kernel, its buffers, and one uniform block for all of them.
 
-use super::codegen;
 use super::runtime::{Binding, KernelWork, Pipeline, Runtime};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::structured::{Bound, Checked, Param, Program};
-use crate::plan::kernel::{Kernel, Place};
+use crate::ir::kernel::{Kernel, Place};
+use crate::ir::program::{Bound, Checked, Param, Program};
 use crate::plan::{Cost, Plan};
+use crate::shader::codegen;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl CompiledPlan {
                     let first_scratch = compiled.scratch.len();
                     compiled.scratch.extend(&programs[0].scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
-                        crate::plan::kernel::InstKind::Gather { size, .. } => {
+                        crate::ir::kernel::InstKind::Gather { size, .. } => {
                             let checked = Checked::Index { op: "gather", size: *size };
                             Some(Check { node: inst.node, checked })
                         }
@@ -90,7 +90,7 @@ impl CompiledPlan {
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let Some(op) = call.op.structured() else { continue };
+                    let op = &call.op;
                     let programs = match runtime.config().avoid_barriers {
                         true => op.wgsl_without_barriers(call)?,
                         false => op.wgsl(call)?,
@@ -210,7 +210,7 @@ fn check_size(kernel: &Kernel, elements: u64, name: &str) -> Result<()> {
     Err(Error::Limit { what: format!("the size of {name}"), requested, limit_name: "u32 of WGSL", limit })
 }
 
-fn fused_node(fused: &crate::plan::kernel::Fused) -> u32 {
+fn fused_node(fused: &crate::ir::kernel::Fused) -> u32 {
     fused.outputs.first().map_or(0, |output| fused.insts[output.inst].node)
 }
 

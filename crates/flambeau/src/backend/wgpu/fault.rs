@@ -9,11 +9,11 @@
 
 use super::compile::Check;
 use super::runtime::{GpuBuffer, Runtime};
-use crate::backend::wgsl::{self, Params, storage_type, widen};
 use crate::backend::{ReadRequest, Run};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::structured::{Bound, Checked, Program, Trust};
+use crate::ir::program::{Bound, Checked, Program, Trust};
+use crate::shader::{self, Params, storage_type, widen};
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -320,7 +320,7 @@ fn main(@builtin(local_invocation_index) thread: u32) {{
     _ = fl_take_over(word(0u), word(1u), word(k), word(k + 1u), word(k + 2u));
 }}
 ",
-        status = wgsl::status_declaration(0),
+        status = shader::status_declaration(0),
         vectors = MERGE_WORDS / 4,
     )
 }
@@ -329,7 +329,7 @@ fn main(@builtin(local_invocation_index) thread: u32) {{
 pub(super) fn nan_check(dtype: DType, numel: usize, node: u32) -> Program {
     let mut params = Params::default();
     let count = params.size(numel);
-    let fault = wgsl::fault(&mut params, node | NAN_FLAG, "index");
+    let fault = shader::fault(&mut params, node | NAN_FLAG, "index");
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> values: array<{stored}>;
 {status}@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
@@ -344,7 +344,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 ",
         enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
         stored = storage_type(dtype),
-        status = wgsl::status_declaration(1),
+        status = shader::status_declaration(1),
         vectors = params.vectors(),
         value = widen(dtype, "values[index]"),
     );
@@ -354,7 +354,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         entry: "main".into(),
         bindings: vec![Bound::Input(0), Bound::Status],
         params: params.list,
-        groups: wgsl::groups_for(numel, 256),
+        groups: shader::groups_for(numel, 256),
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: Some(Checked::Nan),

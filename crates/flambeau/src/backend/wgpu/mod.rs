@@ -3,24 +3,17 @@
 //! `runtime` is the layer below (device, memory, queue) and knows nothing of plans; `codegen` writes shaders;
 //! `compile` prepares a plan; `fault` tells which values can be trusted after an error on the device.
 
-mod codegen;
-mod columns;
 mod compile;
-pub(crate) mod epilogue;
 mod fault;
-mod fold;
-mod locate;
-mod rows;
 pub(crate) mod runtime;
-mod wide;
 
-use super::wgsl::{Trust, storage_bytes};
 use super::{Buffer, ReadRequest, Results, Run, Transfer};
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
-use crate::op::structured::Param;
-use crate::plan::kernel::{Place, PlanBuffer};
+use crate::ir::kernel::{Place, PlanBuffer};
+use crate::ir::program::{Param, Trust};
 use crate::plan::{Plan, PlanOptions};
+use crate::shader::storage_bytes;
 use compile::{CompiledPlan, Source};
 pub(crate) use fault::Witness;
 use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, Runtime};

@@ -1,8 +1,9 @@
 //! Attention on the CPU: heads on different cores, blocks of queries as matrix products.
 
 use super::{Attention, Direction, Sizes};
-use crate::backend::cpu::{CpuOperand, Disjoint, HostBuffer, Matrix, Product, Target, multiply};
 use crate::error::Result;
+use crate::host::{Disjoint, HostBuffer, Matrix, Product, Target, multiply};
+use crate::ir::call::CpuOperand;
 use crate::memory::reserved;
 use crate::shape::product;
 

@@ -12,15 +12,15 @@ mod cpu;
 mod stages;
 mod wgsl;
 
-use super::elementwise::Block;
-use super::structured::{Exact, Layout, Program, Structured};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp, not_differentiable};
 use crate::autograd::is_grad_enabled;
-use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
-use crate::shape::Shape;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::Program;
+use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -136,7 +136,7 @@ fn composite_gradients(inputs: &[Tensor], gradient: &Tensor, scale: f64, causal:
     ])
 }
 
-impl Structured for Attention {
+impl Kernels for Attention {
     fn name(&self) -> &'static str {
         match self.direction {
             Direction::Forward => "attention",
@@ -148,6 +148,40 @@ impl Structured for Attention {
         if input < 4 { Layout::Strided } else { Layout::Contiguous }
     }
 
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
+        let sizes = Sizes::new(&inputs[0].meta.shape, &inputs[2].meta.shape);
+        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32)
+    }
+
+    /// For every query and key that sees it: forward a score and a weighted value, backward the score again, the gradients
+    /// of weights, values, queries and keys.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let Sizes { batches, heads, queries, keys, width, value_width } =
+            Sizes::new(&call.inputs[0].meta.shape, &call.inputs[2].meta.shape);
+        let seen = match self.causal {
+            true => (1..=queries).map(|position| position.min(keys)).sum(),
+            false => product([queries, keys]),
+        };
+        let terms = match self.direction {
+            Direction::Forward => width + value_width,
+            Direction::Backward => 3 * width + 2 * value_width,
+        };
+        product([2, batches, heads, seen, terms]) as u64
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let sizes = Sizes::new(&call.inputs[0].meta.shape, &call.inputs[2].meta.shape);
+        Ok(match self.direction {
+            Direction::Forward => vec![wgsl::program(self, wgsl::Kind::Forward, &sizes, call)],
+            Direction::Backward => vec![
+                wgsl::program(self, wgsl::Kind::Queries, &sizes, call),
+                wgsl::program(self, wgsl::Kind::Keys, &sizes, call),
+            ],
+        })
+    }
+}
+
+impl Structured for Attention {
     fn saves(&self) -> Saves {
         match self.direction {
             Direction::Forward => Saves { inputs: 0b111, outputs: true },
@@ -212,22 +246,6 @@ impl Structured for Attention {
             values: Block::F64(values),
         };
         Ok(outputs.iter().zip(results).map(exact).collect())
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
-        let sizes = Sizes::new(&inputs[0].meta.shape, &inputs[2].meta.shape);
-        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32)
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        let sizes = Sizes::new(&call.inputs[0].meta.shape, &call.inputs[2].meta.shape);
-        Ok(match self.direction {
-            Direction::Forward => vec![wgsl::program(self, wgsl::Kind::Forward, &sizes, call)],
-            Direction::Backward => vec![
-                wgsl::program(self, wgsl::Kind::Queries, &sizes, call),
-                wgsl::program(self, wgsl::Kind::Keys, &sizes, call),
-            ],
-        })
     }
 }
 

@@ -4,9 +4,9 @@
 //! A block is 32 rows by 32 rows. Of its scores, a thread has 4 rows (`down`) by 4 columns (`across`); of the weighted
 //! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most.
 
-use crate::backend::wgsl::Params;
-use crate::op::structured::Param;
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::Param;
+use crate::shader::Params;
 use std::fmt::Write;
 
 /// Vectors of four rows in a block: both a workgroup's own rows and those they meet.

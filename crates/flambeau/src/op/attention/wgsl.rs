@@ -8,10 +8,10 @@ use super::stages::{
     weighted_sums,
 };
 use super::{Attention, Sizes};
-use crate::backend::wgsl::{Params, groups_for};
 use crate::dtype::Lane;
-use crate::op::structured::{Bound, Param, Program, Structured, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::{Kernels, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::shader::{Params, groups_for};
 use std::fmt::Write;
 
 /// What a shader computes.

@@ -2,7 +2,7 @@
 //! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
 
 use super::{Direction, Sizes};
-use crate::backend::cpu::{Disjoint, Matrix, Product, Target, multiply};
+use crate::host::{Disjoint, Matrix, Product, Target, multiply};
 use crate::shape::product;
 use std::cell::Cell;
 use std::ops::{AddAssign, Mul, Range};
@@ -59,7 +59,7 @@ pub(super) fn convolve<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b:
 
 /// Runs `work` on ranges that cover 0..count, on all cores; each call brings its own buffers.
 fn in_parallel(count: usize, work: impl Fn(Range<usize>) + Send + Sync) {
-    let size = count.div_ceil(4 * crate::backend::cpu::threads()).max(1);
+    let size = count.div_ceil(4 * crate::host::threads()).max(1);
     let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
     #[cfg(not(target_arch = "wasm32"))]
     if ranges.len() > 1 {
@@ -205,7 +205,7 @@ fn forward<T: Real>(sizes: &Sizes, x: &[T], w: &[T], y: &mut [T]) {
 fn input_gradient<T: Real>(sizes: &Sizes, y: &[T], w: &[T], x: &mut [T]) {
     let (positions, taps, plane) = (sizes.output_plane(), sizes.taps(), sizes.input_plane());
     let matrices = sizes.images * sizes.groups;
-    let share = (2 * crate::backend::cpu::threads()).div_ceil(matrices).min(sizes.inputs);
+    let share = (2 * crate::host::threads()).div_ceil(matrices).min(sizes.inputs);
     let channels = sizes.inputs.div_ceil(share);
     let parts = sizes.inputs.div_ceil(channels);
     let size = block_size(positions, channels * taps);

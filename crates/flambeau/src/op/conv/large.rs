@@ -11,13 +11,13 @@
 
 use super::Direction;
 use super::wgsl::{Product, Shader};
-use crate::backend::wgsl::{Params, widen};
+use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
 use crate::op::matmul::large::{position, results, row_offset, step};
 use crate::op::matmul::tiling::{DEPTH, Tile, large, part_length};
 use crate::op::parts::{scratch, sum_of_parts};
-use crate::op::results::Results;
-use crate::op::structured::Program;
+use crate::shader::results::Results;
+use crate::shader::{Params, widen};
 use std::fmt::Write;
 
 /// Parts of the depth at most: weight gradients are small, and sums over many positions.

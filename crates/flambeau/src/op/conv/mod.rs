@@ -20,14 +20,14 @@ mod phases;
 mod tests;
 mod wgsl;
 
-use super::elementwise::Block;
-use super::structured::{Exact, Layout, Program, Structured};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::fits_shader;
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::Program;
+use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
@@ -161,7 +161,7 @@ impl Conv {
     }
 }
 
-impl Structured for Conv {
+impl Kernels for Conv {
     fn name(&self) -> &'static str {
         match self.direction {
             Direction::Forward => "conv",
@@ -174,6 +174,52 @@ impl Structured for Conv {
         Layout::Contiguous
     }
 
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        match (inputs[0].buffer, inputs[1].buffer, &mut outputs[0]) {
+            (HostBuffer::F32(a), HostBuffer::F32(b), HostBuffer::F32(c)) => self.compute(inputs, a, b, c),
+            (HostBuffer::F64(a), HostBuffer::F64(b), HostBuffer::F64(c)) => self.compute(inputs, a, b, c),
+            (HostBuffer::F16(a), HostBuffer::F16(b), HostBuffer::F16(c)) => {
+                let wide = |values: &[f16]| values.iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
+                let mut result = vec![0f32; c.len()];
+                self.compute(inputs, &wide(a), &wide(b), &mut result);
+                c.iter_mut().zip(result).for_each(|(c, x)| *c = f16::from_f32(x));
+            }
+            _ => unreachable!("a convolution's operands have one float dtype"),
+        }
+        Ok(())
+    }
+
+    fn takes_epilogue(&self) -> bool {
+        true
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        if call.outputs[0].1.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
+        for d in 0..3 {
+            let last = product([sizes.output[d].saturating_sub(1), sizes.stride[d]]);
+            let taps = product([sizes.kernel[d], sizes.dilation[d]]);
+            let reach = last.saturating_add(taps).saturating_add(sizes.padding[d]);
+            fits_shader(self.name(), "the windows' reach", reach)?;
+        }
+        Ok(wgsl::programs(self.direction, &sizes, call))
+    }
+
+    /// Every direction multiplies each element of y with each weight of its feature.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let input = |input: usize| &call.inputs[input].meta;
+        let (y, weight) = match self.direction {
+            Direction::Forward => (&call.outputs[0].1, input(1)),
+            Direction::Input => (input(0), input(1)),
+            Direction::Weight => (input(1), &call.outputs[0].1),
+        };
+        product([2, y.numel(), product(&weight.shape[1..])]) as u64
+    }
+}
+
+impl Structured for Conv {
     fn saves(&self) -> Saves {
         Saves::inputs(0b11)
     }
@@ -215,38 +261,5 @@ impl Structured for Conv {
             Direction::Weight => result[w] += a[x] * b[y],
         });
         Ok(vec![Exact { shape, dtype, values: Block::F64(result) }])
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        match (inputs[0].buffer, inputs[1].buffer, &mut outputs[0]) {
-            (HostBuffer::F32(a), HostBuffer::F32(b), HostBuffer::F32(c)) => self.compute(inputs, a, b, c),
-            (HostBuffer::F64(a), HostBuffer::F64(b), HostBuffer::F64(c)) => self.compute(inputs, a, b, c),
-            (HostBuffer::F16(a), HostBuffer::F16(b), HostBuffer::F16(c)) => {
-                let wide = |values: &[f16]| values.iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
-                let mut result = vec![0f32; c.len()];
-                self.compute(inputs, &wide(a), &wide(b), &mut result);
-                c.iter_mut().zip(result).for_each(|(c, x)| *c = f16::from_f32(x));
-            }
-            _ => unreachable!("a convolution's operands have one float dtype"),
-        }
-        Ok(())
-    }
-
-    fn takes_epilogue(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        if call.outputs[0].1.numel() == 0 {
-            return Ok(Vec::new());
-        }
-        let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
-        for d in 0..3 {
-            let last = product([sizes.output[d].saturating_sub(1), sizes.stride[d]]);
-            let taps = product([sizes.kernel[d], sizes.dilation[d]]);
-            let reach = last.saturating_add(taps).saturating_add(sizes.padding[d]);
-            fits_shader(self.name(), "the windows' reach", reach)?;
-        }
-        Ok(wgsl::programs(self.direction, &sizes, call))
     }
 }

@@ -3,10 +3,10 @@
 
 use super::Direction;
 use super::wgsl::{BUSY, LONGEST, Product, Shader};
-use crate::backend::wgsl::{Params, groups_for, widen};
+use crate::ir::program::Program;
 use crate::op::parts::{scratch, sum_of_parts};
-use crate::op::results::Results;
-use crate::op::structured::Program;
+use crate::shader::results::Results;
+use crate::shader::{Params, groups_for, widen};
 use std::fmt::Write;
 
 /// Threads that share the sums of one channel's weights.

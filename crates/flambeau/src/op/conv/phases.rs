@@ -18,11 +18,11 @@
 use super::Direction;
 use super::large::{Elements, grid};
 use super::wgsl::{Product, Shader};
-use crate::backend::wgsl::Params;
+use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
 use crate::op::matmul::tiling::{DEPTH, large};
-use crate::op::results::Results;
-use crate::op::structured::Program;
+use crate::shader::Params;
+use crate::shader::results::Results;
 use crate::shape::product;
 
 impl Shader<'_> {

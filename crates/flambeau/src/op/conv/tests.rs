@@ -2,8 +2,8 @@
 
 use super::{Conv, Direction, spatial};
 use crate::dtype::DType;
+use crate::ir::program::Program;
 use crate::op::StructuredOp;
-use crate::op::structured::Program;
 use crate::op::testing::{call, validate};
 use std::sync::Arc;
 

@@ -16,12 +16,12 @@
 //! that fill the GPU are made by `large`, with a stride in `phases`.
 
 use super::{Direction, Sizes};
-use crate::backend::wgsl::{Params, groups_for, storage_type, widen};
 use crate::dtype::DType;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::{Bound, Program, Trust};
 use crate::op::parts::{scratch, sum_of_parts};
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Program, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::shader::results::Results;
+use crate::shader::{Params, groups_for, storage_type, widen};
 use crate::shape::product;
 
 /// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.

@@ -1,8 +1,8 @@
 //! Arithmetic: sums, products, quotients, powers, extremes.
 
-use super::block_fn;
 use super::entry::*;
 use super::wgsl::{EXP, FLOAT, IS_NAN, ORDERED, SCALE};
+use crate::host::block_fn;
 use crate::op::not_differentiable;
 
 elementwise! {
@@ -188,22 +188,24 @@ fn outside(g: &Tensor, lost: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> 
 /// `x^y`; [`Tensor::pow`] has the docs, and avoids it for exponents that have a cheaper form. Derivatives:
 /// y x^(y−1) and x^y log x, both with their limits at x = 0.
 pub(crate) static POW: Elementwise = Elementwise {
-    name: "pow",
-    args: &["x", "y"],
-    signature: Signature::Number,
-    cpu: |lane| match lane {
-        Lane::F32 => Some(block_fn!([x, y] f32 => f32, x.powf(y))),
-        Lane::F64 => Some(block_fn!([x, y] f64 => f64, x.powf(y))),
-        Lane::I32 => Some(block_fn!([x, y] i32 => i32, x.power(y))),
-        Lane::I64 => Some(block_fn!([x, y] i64 => i64, x.power(y))),
-        Lane::U32 => Some(block_fn!([x, y] u32 => u32, x.power(y))),
-        Lane::Bool => None,
+    map: Map {
+        name: "pow",
+        args: &["x", "y"],
+        cpu: |lane| match lane {
+            Lane::F32 => Some(block_fn!([x, y] f32 => f32, x.powf(y))),
+            Lane::F64 => Some(block_fn!([x, y] f64 => f64, x.powf(y))),
+            Lane::I32 => Some(block_fn!([x, y] i32 => i32, x.power(y))),
+            Lane::I64 => Some(block_fn!([x, y] i64 => i64, x.power(y))),
+            Lane::U32 => Some(block_fn!([x, y] u32 => u32, x.power(y))),
+            Lane::Bool => None,
+        },
+        wgsl: "fl_pow({x}, {y})",
+        wgsl_int: "fl_pow_i32({x}, {y})",
+        wgsl_uint: "fl_pow_u32({x}, {y})",
+        wgsl_bool: "fl_pow_u32({x}, {y})",
+        wgsl_helpers: &[ORDERED, FLOAT, SCALE, IS_NAN, EXP, POW_WGSL],
     },
-    wgsl: "fl_pow({x}, {y})",
-    wgsl_int: "fl_pow_i32({x}, {y})",
-    wgsl_uint: "fl_pow_u32({x}, {y})",
-    wgsl_bool: "fl_pow_u32({x}, {y})",
-    wgsl_helpers: &[ORDERED, FLOAT, SCALE, IS_NAN, EXP, POW_WGSL],
+    signature: Signature::Number,
     saves: Saves { inputs: 0b11, outputs: true },
     vjp: |v| {
         let (g, x, y) = (v.grad(), v.input(0), v.input(1));

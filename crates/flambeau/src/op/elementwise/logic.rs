@@ -110,24 +110,26 @@ elementwise! {
 
 /// `condition ? a : b`; derivatives: 1 for the chosen one.
 pub(crate) static SELECT: Elementwise = Elementwise {
-    name: "where",
-    args: &["condition", "a", "b"],
-    signature: Signature::Select,
-    cpu: |lane| {
-        Some(match lane {
-            Lane::Bool => select::<bool>,
-            Lane::U32 => select::<u32>,
-            Lane::I32 => select::<i32>,
-            Lane::I64 => select::<i64>,
-            Lane::F32 => select::<f32>,
-            Lane::F64 => select::<f64>,
-        })
+    map: Map {
+        name: "where",
+        args: &["condition", "a", "b"],
+        cpu: |lane| {
+            Some(match lane {
+                Lane::Bool => select::<bool>,
+                Lane::U32 => select::<u32>,
+                Lane::I32 => select::<i32>,
+                Lane::I64 => select::<i64>,
+                Lane::F32 => select::<f32>,
+                Lane::F64 => select::<f64>,
+            })
+        },
+        wgsl: "select({b}, {a}, {condition})",
+        wgsl_int: "select({b}, {a}, {condition})",
+        wgsl_uint: "select({b}, {a}, {condition})",
+        wgsl_bool: "select({b}, {a}, {condition})",
+        wgsl_helpers: &[],
     },
-    wgsl: "select({b}, {a}, {condition})",
-    wgsl_int: "select({b}, {a}, {condition})",
-    wgsl_uint: "select({b}, {a}, {condition})",
-    wgsl_bool: "select({b}, {a}, {condition})",
-    wgsl_helpers: &[],
+    signature: Signature::Select,
     saves: Saves::inputs(0b001),
     vjp: |v| {
         let (g, condition) = (v.grad(), v.input(0));

@@ -6,7 +6,6 @@
 
 mod activation;
 mod arithmetic;
-mod block;
 mod compare;
 mod exponential;
 mod logic;
@@ -18,13 +17,13 @@ mod vectorised;
 pub(crate) mod wgsl;
 
 pub(crate) use arithmetic::POW;
-pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane, widest};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
 
 use super::{Grads, Meta, Op, Saves, Vjp};
-use crate::dtype::{DType, Lane};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::ir::Map;
 use crate::tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
@@ -32,11 +31,12 @@ use std::hash::{Hash, Hasher};
 
 /// What a file of table entries needs.
 mod entry {
-    pub(super) use super::block::{Block, BlockFn, Lanes};
     pub(super) use super::special::{Integer, Real};
     pub(super) use super::{Elementwise, Operand, Signature, apply, elementwise};
     pub(super) use crate::dtype::Lane;
     pub(super) use crate::error::Result;
+    pub(super) use crate::host::{Block, BlockFn, Lanes};
+    pub(super) use crate::ir::Map;
     pub(super) use crate::op::{Grads, Saves, Vjp};
     pub(super) use crate::tensor::Tensor;
 }
@@ -64,20 +64,9 @@ pub(crate) enum Signature {
 
 /// One elementwise primitive.
 pub(crate) struct Elementwise {
-    pub name: &'static str,
-    /// The operands' names, as the WGSL templates use them.
-    pub args: &'static [&'static str],
+    /// What kernels know of it.
+    pub map: Map,
     pub signature: Signature,
-    /// The block function of a lane type, where the op has one.
-    pub cpu: fn(Lane) -> Option<BlockFn>,
-    /// The WGSL expression over `{name}` operands, for float lanes and for the others; see [`Elementwise::wgsl_of`].
-    pub wgsl: &'static str,
-    pub wgsl_int: &'static str,
-    pub wgsl_uint: &'static str,
-    pub wgsl_bool: &'static str,
-    /// Sources of the functions the expressions call. A function that several ops share is the same text in each,
-    /// and goes into a shader once.
-    pub wgsl_helpers: &'static [&'static str],
     pub saves: Saves,
     pub vjp: fn(&Vjp) -> Result<Grads>,
     pub differentiable: bool,
@@ -128,21 +117,13 @@ impl Elementwise {
             },
         }
     }
+}
 
-    /// The WGSL expression for a lane type.
-    pub fn wgsl_of(&self, lane: Lane) -> &'static str {
-        match lane {
-            Lane::F32 => self.wgsl,
-            Lane::I32 => self.wgsl_int,
-            Lane::U32 => self.wgsl_uint,
-            Lane::Bool => self.wgsl_bool,
-            Lane::I64 | Lane::F64 => unreachable!("the GPU has no {lane:?}"),
-        }
-    }
+impl std::ops::Deref for Elementwise {
+    type Target = Map;
 
-    /// The lane type the expression is evaluated in, given its operands' dtypes.
-    pub fn lane(&self, args: &[DType]) -> Lane {
-        args[args.len() - 1].lane()
+    fn deref(&self) -> &Map {
+        &self.map
     }
 }
 
@@ -270,15 +251,17 @@ macro_rules! elementwise {
     )*) => {
         $(
             pub(crate) static $static: Elementwise = Elementwise {
-                name: stringify!($name),
-                args: &[stringify!($x) $(, stringify!($arg))*],
+                map: Map {
+                    name: stringify!($name),
+                    args: &[stringify!($x) $(, stringify!($arg))*],
+                    cpu: |lane| elementwise!(@lanes $signature, lane, [$x $(, $arg)*], $cpu $(, $int)?),
+                    wgsl: $wgsl,
+                    wgsl_int: elementwise!(@or [$($wgsl_int)?] $wgsl),
+                    wgsl_uint: elementwise!(@or [$($wgsl_uint)? $($wgsl_int)?] $wgsl),
+                    wgsl_bool: elementwise!(@or [$($wgsl_bool)? $($wgsl_int)?] $wgsl),
+                    wgsl_helpers: &[$($($helper),*)?],
+                },
                 signature: Signature::$signature,
-                cpu: |lane| elementwise!(@lanes $signature, lane, [$x $(, $arg)*], $cpu $(, $int)?),
-                wgsl: $wgsl,
-                wgsl_int: elementwise!(@or [$($wgsl_int)?] $wgsl),
-                wgsl_uint: elementwise!(@or [$($wgsl_uint)? $($wgsl_int)?] $wgsl),
-                wgsl_bool: elementwise!(@or [$($wgsl_bool)? $($wgsl_int)?] $wgsl),
-                wgsl_helpers: &[$($($helper),*)?],
                 saves: elementwise!(@saves [$x $(, $arg)*] [$($saved),*]),
                 vjp: elementwise!(@vjp [$x $(, $arg)*] $g $y $vjp),
                 differentiable: elementwise!(@differentiable $vjp),
@@ -343,53 +326,53 @@ macro_rules! elementwise {
 
     (@lanes Float, $lane:ident, $args:tt, $cpu:expr) => {
         match $lane {
-            Lane::F32 => Some($crate::op::elementwise::block_fn!($args f32 => f32, $cpu)),
-            Lane::F64 => Some($crate::op::elementwise::block_fn!($args f64 => f64, $cpu)),
+            Lane::F32 => Some($crate::host::block_fn!($args f32 => f32, $cpu)),
+            Lane::F64 => Some($crate::host::block_fn!($args f64 => f64, $cpu)),
             Lane::Bool | Lane::U32 | Lane::I32 | Lane::I64 => None,
         }
     };
     (@lanes Number, $lane:ident, $args:tt, $cpu:expr) => { elementwise!(@lanes Number, $lane, $args, $cpu, $cpu) };
     (@lanes Number, $lane:ident, $args:tt, $cpu:expr, $int:expr) => {
         match $lane {
-            Lane::F32 => Some($crate::op::elementwise::block_fn!($args f32 => f32, $cpu)),
-            Lane::F64 => Some($crate::op::elementwise::block_fn!($args f64 => f64, $cpu)),
-            Lane::I32 => Some($crate::op::elementwise::block_fn!($args i32 => i32, $int)),
-            Lane::I64 => Some($crate::op::elementwise::block_fn!($args i64 => i64, $int)),
-            Lane::U32 => Some($crate::op::elementwise::block_fn!($args u32 => u32, $int)),
+            Lane::F32 => Some($crate::host::block_fn!($args f32 => f32, $cpu)),
+            Lane::F64 => Some($crate::host::block_fn!($args f64 => f64, $cpu)),
+            Lane::I32 => Some($crate::host::block_fn!($args i32 => i32, $int)),
+            Lane::I64 => Some($crate::host::block_fn!($args i64 => i64, $int)),
+            Lane::U32 => Some($crate::host::block_fn!($args u32 => u32, $int)),
             Lane::Bool => None,
         }
     };
     (@lanes Test, $lane:ident, $args:tt, $cpu:expr) => { elementwise!(@lanes Test, $lane, $args, $cpu, $cpu) };
     (@lanes Test, $lane:ident, $args:tt, $cpu:expr, $int:expr) => {
         match $lane {
-            Lane::F32 => Some($crate::op::elementwise::block_fn!($args f32 => bool, $cpu)),
-            Lane::F64 => Some($crate::op::elementwise::block_fn!($args f64 => bool, $cpu)),
-            Lane::I32 => Some($crate::op::elementwise::block_fn!($args i32 => bool, $int)),
-            Lane::I64 => Some($crate::op::elementwise::block_fn!($args i64 => bool, $int)),
-            Lane::U32 => Some($crate::op::elementwise::block_fn!($args u32 => bool, $int)),
+            Lane::F32 => Some($crate::host::block_fn!($args f32 => bool, $cpu)),
+            Lane::F64 => Some($crate::host::block_fn!($args f64 => bool, $cpu)),
+            Lane::I32 => Some($crate::host::block_fn!($args i32 => bool, $int)),
+            Lane::I64 => Some($crate::host::block_fn!($args i64 => bool, $int)),
+            Lane::U32 => Some($crate::host::block_fn!($args u32 => bool, $int)),
             Lane::Bool => None,
         }
     };
     (@lanes Logic, $lane:ident, $args:tt, $cpu:expr) => {
         match $lane {
-            Lane::Bool => Some($crate::op::elementwise::block_fn!($args bool => bool, $cpu)),
+            Lane::Bool => Some($crate::host::block_fn!($args bool => bool, $cpu)),
             Lane::U32 | Lane::I32 | Lane::I64 | Lane::F32 | Lane::F64 => None,
         }
     };
     (@lanes Integers, $lane:ident, $args:tt, $cpu:expr) => {
         match $lane {
-            Lane::I32 => Some($crate::op::elementwise::block_fn!($args i32 => i32, $cpu)),
-            Lane::I64 => Some($crate::op::elementwise::block_fn!($args i64 => i64, $cpu)),
-            Lane::U32 => Some($crate::op::elementwise::block_fn!($args u32 => u32, $cpu)),
+            Lane::I32 => Some($crate::host::block_fn!($args i32 => i32, $cpu)),
+            Lane::I64 => Some($crate::host::block_fn!($args i64 => i64, $cpu)),
+            Lane::U32 => Some($crate::host::block_fn!($args u32 => u32, $cpu)),
             Lane::Bool | Lane::F32 | Lane::F64 => None,
         }
     };
     (@lanes Bits, $lane:ident, $args:tt, $cpu:expr) => {
         match $lane {
-            Lane::I32 => Some($crate::op::elementwise::block_fn!($args i32 => i32, $cpu)),
-            Lane::I64 => Some($crate::op::elementwise::block_fn!($args i64 => i64, $cpu)),
-            Lane::U32 => Some($crate::op::elementwise::block_fn!($args u32 => u32, $cpu)),
-            Lane::Bool => Some($crate::op::elementwise::block_fn!($args bool => bool, $cpu)),
+            Lane::I32 => Some($crate::host::block_fn!($args i32 => i32, $cpu)),
+            Lane::I64 => Some($crate::host::block_fn!($args i64 => i64, $cpu)),
+            Lane::U32 => Some($crate::host::block_fn!($args u32 => u32, $cpu)),
+            Lane::Bool => Some($crate::host::block_fn!($args bool => bool, $cpu)),
             Lane::F32 | Lane::F64 => None,
         }
     };

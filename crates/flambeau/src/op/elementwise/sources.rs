@@ -1,7 +1,8 @@
 //! Random numbers from random bits; used by `rand`, `randn` and their kin.
 
-use super::block::Block;
 use super::{Elementwise, Signature};
+use crate::host::Block;
+use crate::ir::Map;
 use crate::op::{Saves, not_differentiable};
 use crate::rng;
 
@@ -9,15 +10,17 @@ macro_rules! from_bits {
     ($(#[$doc:meta])* $static:ident, $name:literal, $number:expr, $wgsl:literal) => {
         $(#[$doc])*
         pub(crate) static $static: Elementwise = Elementwise {
-            name: $name,
-            args: &["bits"],
+            map: Map {
+                name: $name,
+                args: &["bits"],
+                cpu: |_| Some(|args, out| convert(args[0], out, $number)),
+                wgsl: $wgsl,
+                wgsl_int: $wgsl,
+                wgsl_uint: $wgsl,
+                wgsl_bool: $wgsl,
+                wgsl_helpers: &[rng::WGSL],
+            },
             signature: Signature::FromBits,
-            cpu: |_| Some(|args, out| convert(args[0], out, $number)),
-            wgsl: $wgsl,
-            wgsl_int: $wgsl,
-            wgsl_uint: $wgsl,
-            wgsl_bool: $wgsl,
-            wgsl_helpers: &[rng::WGSL],
             saves: Saves::NOTHING,
             vjp: not_differentiable,
             differentiable: false,

@@ -5,10 +5,7 @@
 //! Polynomials are fitted for the least largest error on the interval each one is used on. `fma` is written out so
 //! that no compiler rearranges the sums.
 
-/// `fl_is_nan`: compilers may assume that there are none, but not about bits.
-pub(crate) const IS_NAN: &str = "
-fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
-";
+pub(super) use crate::shader::IS_NAN;
 
 /// `fl_float` makes the numbers that WGSL cannot write (infinities, NaN) from their bits.
 pub(super) const FLOAT: &str = "

@@ -4,10 +4,10 @@
 
 use super::Sizes;
 use super::simple::matrix;
-use crate::backend::wgsl::{Params, ZERO, groups_for, storage_type, widen};
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Program, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::{Bound, Program, Trust};
+use crate::shader::results::Results;
+use crate::shader::{Params, ZERO, groups_for, storage_type, widen};
 
 /// Rows and columns of C per thread.
 const BLOCK: usize = 4;

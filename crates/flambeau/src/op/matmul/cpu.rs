@@ -1,7 +1,8 @@
 //! The product on the CPU: the `gemm` crate for floats, plain loops for integers.
 
 use super::Sizes;
-use crate::backend::cpu::{CpuOperand, Disjoint, Matrix, Product, Target, multiply};
+use crate::host::{Disjoint, Matrix, Product, Target, multiply};
+use crate::ir::call::CpuOperand;
 use crate::shape::product;
 
 /// Multiplications from which a product is worth all cores.

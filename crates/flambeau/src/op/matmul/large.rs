@@ -13,11 +13,11 @@
 use super::Sizes;
 use super::tiled::{Read, Side};
 use super::tiling::{DEPTH, Tile, part_length};
-use crate::backend::wgsl::Params;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::{Bound, Param, Program, Trust};
 use crate::op::parts::scratch;
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::shader::Params;
+use crate::shader::results::Results;
 use std::fmt::Write;
 
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];

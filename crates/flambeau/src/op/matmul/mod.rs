@@ -11,14 +11,14 @@ mod simple;
 mod tiled;
 pub(super) mod tiling;
 
-use super::elementwise::Block;
 use super::parts::sum_of_parts;
-use super::structured::{Exact, Layout, Program, Structured};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::Program;
 use crate::shape::product;
 use crate::tensor::Tensor;
 use cpu::{float_product, integer_product};
@@ -45,56 +45,13 @@ fn sizes(a: &[usize], c: &[usize]) -> Sizes {
     Sizes { batches: product(&c[..rank - 2]), m: c[rank - 2], n: c[rank - 1], k: a[rank - 1] }
 }
 
-impl Structured for MatMul {
+impl Kernels for MatMul {
     fn name(&self) -> &'static str {
         "matmul"
     }
 
     fn layout(&self, _: usize) -> Layout {
         Layout::Strided
-    }
-
-    fn saves(&self) -> Saves {
-        Saves::inputs(0b11)
-    }
-
-    /// dA = dC·Bᵀ, dB = Aᵀ·dC. The gradient of a transposed matrix, as a layer's weight is, is made transposed: it
-    /// then lies as the matrix itself does.
-    fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        let (g, a, b) = (v.grad(), v.input(0), v.input(1));
-        let transposed = |x: &Tensor| x.try_transpose(-2, -1);
-        let da = || match a.is_transposed() {
-            true => transposed(&b.product(&transposed(g)?)?),
-            false => g.product(&transposed(b)?),
-        };
-        let db = || match b.is_transposed() {
-            true => transposed(&transposed(g)?.product(a)?),
-            false => transposed(a)?.product(g),
-        };
-        Ok(vec![v.needs[0].then(da).transpose()?, v.needs[1].then(db).transpose()?])
-    }
-
-    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Meta { shape, dtype } = &outputs[0];
-        let Sizes { batches, m, n, k } = sizes(&inputs[0].shape, shape);
-        macro_rules! multiply {
-            ($a:expr, $b:expr, $zero:expr) => {{
-                let mut c = vec![$zero; batches * m * n];
-                for (index, c) in c.iter_mut().enumerate() {
-                    let (batch, row, column) = (index / (m * n), index / n % m, index % n);
-                    for i in 0..k {
-                        *c += $a[(batch * m + row) * k + i] * $b[(batch * k + i) * n + column];
-                    }
-                }
-                c
-            }};
-        }
-        let values = match (&inputs[0].values, &inputs[1].values) {
-            (Block::F64(a), Block::F64(b)) => Block::F64(multiply!(a, b, 0.0)),
-            (Block::I64(a), Block::I64(b)) => Block::I64(multiply!(a, b, 0)),
-            other => unreachable!("the interpreter multiplies numbers, not {other:?}"),
-        };
-        Ok(vec![Exact { shape: shape.clone(), dtype: *dtype, values }])
     }
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
@@ -152,5 +109,55 @@ impl Structured for MatMul {
             1 => Ok(vec![product]),
             parts => Ok(vec![product, sum_of_parts(call, parts, "matmul sum")]),
         }
+    }
+
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let terms = call.inputs[0].meta.shape.dims().last().copied().unwrap_or(1);
+        product([2, call.outputs[0].1.numel(), terms]) as u64
+    }
+}
+
+impl Structured for MatMul {
+    fn saves(&self) -> Saves {
+        Saves::inputs(0b11)
+    }
+
+    /// dA = dC·Bᵀ, dB = Aᵀ·dC. The gradient of a transposed matrix, as a layer's weight is, is made transposed: it
+    /// then lies as the matrix itself does.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (g, a, b) = (v.grad(), v.input(0), v.input(1));
+        let transposed = |x: &Tensor| x.try_transpose(-2, -1);
+        let da = || match a.is_transposed() {
+            true => transposed(&b.product(&transposed(g)?)?),
+            false => g.product(&transposed(b)?),
+        };
+        let db = || match b.is_transposed() {
+            true => transposed(&transposed(g)?.product(a)?),
+            false => transposed(a)?.product(g),
+        };
+        Ok(vec![v.needs[0].then(da).transpose()?, v.needs[1].then(db).transpose()?])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let Meta { shape, dtype } = &outputs[0];
+        let Sizes { batches, m, n, k } = sizes(&inputs[0].shape, shape);
+        macro_rules! multiply {
+            ($a:expr, $b:expr, $zero:expr) => {{
+                let mut c = vec![$zero; batches * m * n];
+                for (index, c) in c.iter_mut().enumerate() {
+                    let (batch, row, column) = (index / (m * n), index / n % m, index % n);
+                    for i in 0..k {
+                        *c += $a[(batch * m + row) * k + i] * $b[(batch * k + i) * n + column];
+                    }
+                }
+                c
+            }};
+        }
+        let values = match (&inputs[0].values, &inputs[1].values) {
+            (Block::F64(a), Block::F64(b)) => Block::F64(multiply!(a, b, 0.0)),
+            (Block::I64(a), Block::I64(b)) => Block::I64(multiply!(a, b, 0)),
+            other => unreachable!("the interpreter multiplies numbers, not {other:?}"),
+        };
+        Ok(vec![Exact { shape: shape.clone(), dtype: *dtype, values }])
     }
 }

@@ -1,10 +1,10 @@
 //! The product on the GPU with one thread per result: for integers, and for products too small for tiles.
 
 use super::Sizes;
-use crate::backend::wgsl::{Params, ZERO, groups_for, lane_type, storage_type, widen};
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program, Trust};
-use crate::plan::kernel::{Operand, StructuredCall};
+use crate::ir::call::{Operand, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::shader::results::Results;
+use crate::shader::{Params, ZERO, groups_for, lane_type, storage_type, widen};
 
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (a, b) = (&call.inputs[0], &call.inputs[1]);

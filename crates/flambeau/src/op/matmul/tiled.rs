@@ -16,12 +16,12 @@
 
 use super::Sizes;
 use super::tiling::Tiling;
-use crate::backend::wgsl::{Params, storage_type};
+use crate::ir::access::{Axis, Level};
+use crate::ir::call::{Operand, StructuredCall};
+use crate::ir::program::{Bound, Param, Program, Trust};
 use crate::op::parts::scratch;
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Param, Program, Trust};
-use crate::plan::access::{Axis, Level};
-use crate::plan::kernel::{Operand, StructuredCall};
+use crate::shader::results::Results;
+use crate::shader::{Params, storage_type};
 use std::fmt::Write;
 
 /// How a thread reads its block of 4 steps along K by 4 rows of A (or columns of B) from memory.

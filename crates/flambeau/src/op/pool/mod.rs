@@ -7,14 +7,14 @@
 mod cpu;
 mod wgsl;
 
-use super::elementwise::Block;
-use super::structured::{Exact, Layout, Program, Structured};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::fits_shader;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::Program;
+use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
@@ -215,7 +215,7 @@ impl Pool {
     }
 }
 
-impl Structured for Pool {
+impl Kernels for Pool {
     fn name(&self) -> &'static str {
         match self.kind {
             PoolKind::Max => "max_pool",
@@ -229,6 +229,50 @@ impl Structured for Pool {
         Layout::Contiguous
     }
 
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        let places = match self.kind {
+            PoolKind::MaxBackward => inputs[1].buffer.slice::<i32>(),
+            _ => None,
+        };
+        let (first, rest) = outputs.split_at_mut(1);
+        let found = rest.first_mut().and_then(|places| places.slice_mut::<i32>());
+        match (inputs[0].buffer, &mut first[0]) {
+            (HostBuffer::F32(from), HostBuffer::F32(to)) => cpu::pool(self, from, places, to, found),
+            (HostBuffer::F64(from), HostBuffer::F64(to)) => cpu::pool(self, from, places, to, found),
+            (HostBuffer::F16(from), HostBuffer::F16(to)) => {
+                let wide: Vec<f32> = from.iter().map(|x| x.to_f32()).collect();
+                let mut result = vec![0f32; to.len()];
+                cpu::pool(self, &wide, places, &mut result, found);
+                to.iter_mut().zip(result).for_each(|(to, x)| *to = f16::from_f32(x));
+            }
+            _ => unreachable!("pooling is of floats, to the same dtype"),
+        }
+        Ok(())
+    }
+
+    fn takes_epilogue(&self) -> bool {
+        true
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        if call.outputs[0].1.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        for d in 0..3 {
+            let reach = match self.windows[d] {
+                Window::Sliding { kernel, stride, padding, dilation } => {
+                    let last = product([self.output[d].saturating_sub(1), stride]);
+                    last.saturating_add(product([kernel, dilation])).saturating_add(padding)
+                }
+                Window::Adaptive => product([self.input[d], self.output[d].saturating_add(1)]),
+            };
+            fits_shader(self.name(), "the windows' reach", reach)?;
+        }
+        Ok(vec![wgsl::program(self, call)])
+    }
+}
+
+impl Structured for Pool {
     fn saves(&self) -> Saves {
         match self.kind {
             PoolKind::Max => Saves { inputs: 0, outputs: true },
@@ -299,47 +343,5 @@ impl Structured for Pool {
         let mut results = vec![exact(&outputs[0], Block::F64(values))];
         results.extend(outputs.get(1).map(|meta| exact(meta, Block::I64(places))));
         Ok(results)
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        let places = match self.kind {
-            PoolKind::MaxBackward => inputs[1].buffer.slice::<i32>(),
-            _ => None,
-        };
-        let (first, rest) = outputs.split_at_mut(1);
-        let found = rest.first_mut().and_then(|places| places.slice_mut::<i32>());
-        match (inputs[0].buffer, &mut first[0]) {
-            (HostBuffer::F32(from), HostBuffer::F32(to)) => cpu::pool(self, from, places, to, found),
-            (HostBuffer::F64(from), HostBuffer::F64(to)) => cpu::pool(self, from, places, to, found),
-            (HostBuffer::F16(from), HostBuffer::F16(to)) => {
-                let wide: Vec<f32> = from.iter().map(|x| x.to_f32()).collect();
-                let mut result = vec![0f32; to.len()];
-                cpu::pool(self, &wide, places, &mut result, found);
-                to.iter_mut().zip(result).for_each(|(to, x)| *to = f16::from_f32(x));
-            }
-            _ => unreachable!("pooling is of floats, to the same dtype"),
-        }
-        Ok(())
-    }
-
-    fn takes_epilogue(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        if call.outputs[0].1.numel() == 0 {
-            return Ok(Vec::new());
-        }
-        for d in 0..3 {
-            let reach = match self.windows[d] {
-                Window::Sliding { kernel, stride, padding, dilation } => {
-                    let last = product([self.output[d].saturating_sub(1), stride]);
-                    last.saturating_add(product([kernel, dilation])).saturating_add(padding)
-                }
-                Window::Adaptive => product([self.input[d], self.output[d].saturating_add(1)]),
-            };
-            fits_shader(self.name(), "the windows' reach", reach)?;
-        }
-        Ok(vec![wgsl::program(self, call)])
     }
 }

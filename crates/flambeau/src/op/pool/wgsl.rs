@@ -1,11 +1,11 @@
 //! Pooling on the GPU: a thread per result. Sizes are written into the shader, but for the number of channels.
 
 use super::{Divisor, Pool, PoolKind, Window};
-use crate::backend::wgsl::{Params, groups_for, narrow, storage_type, widen};
 use crate::dtype::DType;
-use crate::op::results::Results;
-use crate::op::structured::{Bound, Program, Structured, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::{Kernels, StructuredCall};
+use crate::ir::program::{Bound, Program, Trust};
+use crate::shader::results::Results;
+use crate::shader::{Params, groups_for, narrow, storage_type, widen};
 use crate::shape::product;
 
 pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {

@@ -3,14 +3,14 @@
 
 mod ordered;
 
-use super::elementwise::Block;
-use super::structured::{Bound, Checked, Exact, Layout, Param, Program, Structured, Trust};
+use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::backend::cpu::{CpuOperand, HostBuffer};
-use crate::backend::wgsl::{self, Params, ZERO, narrow, status_declaration, storage_type, widen};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::plan::kernel::StructuredCall;
+use crate::host::{Block, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::{Bound, Checked, Param, Program, Trust};
+use crate::shader::{self, Params, ZERO, narrow, status_declaration, storage_type, widen};
 use crate::shape::Shape;
 
 /// What happens at an indexed place.
@@ -30,7 +30,7 @@ pub(crate) struct Scatter {
     pub mode: Mode,
 }
 
-impl Structured for Scatter {
+impl Kernels for Scatter {
     fn name(&self) -> &'static str {
         match self.mode {
             Mode::Set => "scatter",
@@ -40,39 +40,6 @@ impl Structured for Scatter {
 
     fn layout(&self, input: usize) -> Layout {
         if input == 1 { Layout::Strided } else { Layout::Contiguous }
-    }
-
-    fn saves(&self) -> Saves {
-        Saves::inputs(0b010)
-    }
-
-    /// The values' gradient is gathered from where they went; what was overwritten gets none.
-    fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        let (g, index, dim) = (v.grad(), v.input(1), self.dim as isize);
-        let base = match self.mode {
-            Mode::Add => g.clone(),
-            Mode::Set => g.try_scatter(dim, index, g.full_of(index.shape(), 0)?)?,
-        };
-        Ok(vec![Some(base), None, Some(g.try_gather(dim, index)?)])
-    }
-
-    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
-        let mut result = base.values.clone();
-        let Block::I64(positions) = &index.values else { unreachable!("indexes are integers") };
-        let places = self.places(&base.shape, &index.shape, |k| positions[k])?;
-        for (k, place) in places.into_iter().enumerate() {
-            match (&mut result, &values.values) {
-                (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
-                (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
-                (Block::Bool(to), Block::Bool(from)) if self.mode == Mode::Add => to[place] |= from[k],
-                (Block::F64(to), Block::F64(from)) => to[place] = from[k],
-                (Block::I64(to), Block::I64(from)) => to[place] = from[k],
-                (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],
-                other => unreachable!("scatter of {other:?}"),
-            }
-        }
-        Ok(vec![Exact { shape: base.shape.clone(), dtype: outputs[0].dtype, values: result }])
     }
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
@@ -128,6 +95,41 @@ impl Structured for Scatter {
     }
 }
 
+impl Structured for Scatter {
+    fn saves(&self) -> Saves {
+        Saves::inputs(0b010)
+    }
+
+    /// The values' gradient is gathered from where they went; what was overwritten gets none.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (g, index, dim) = (v.grad(), v.input(1), self.dim as isize);
+        let base = match self.mode {
+            Mode::Add => g.clone(),
+            Mode::Set => g.try_scatter(dim, index, g.full_of(index.shape(), 0)?)?,
+        };
+        Ok(vec![Some(base), None, Some(g.try_gather(dim, index)?)])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
+        let mut result = base.values.clone();
+        let Block::I64(positions) = &index.values else { unreachable!("indexes are integers") };
+        let places = self.places(&base.shape, &index.shape, |k| positions[k])?;
+        for (k, place) in places.into_iter().enumerate() {
+            match (&mut result, &values.values) {
+                (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                (Block::Bool(to), Block::Bool(from)) if self.mode == Mode::Add => to[place] |= from[k],
+                (Block::F64(to), Block::F64(from)) => to[place] = from[k],
+                (Block::I64(to), Block::I64(from)) => to[place] = from[k],
+                (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],
+                other => unreachable!("scatter of {other:?}"),
+            }
+        }
+        Ok(vec![Exact { shape: base.shape.clone(), dtype: outputs[0].dtype, values: result }])
+    }
+}
+
 /// Indexes one dispatch looks through.
 const PART: usize = 32_768;
 
@@ -159,7 +161,7 @@ impl Scatter {
         let index_step = params.stride(found.axes[self.dim].stride);
         let offset = params.push(Param::Linear(found.offset.clone()));
         let size = params.size(base.shape[self.dim]);
-        let fault = wgsl::fault(&mut params, call.node, "found");
+        let fault = shader::fault(&mut params, call.node, "found");
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
         let value = read("values", values, "line + j * step");
         let combine = match (self.mode, base.dtype) {
@@ -213,7 +215,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 Bound::Status,
             ],
             params: params.list,
-            groups: crate::backend::wgsl::groups_for(base.numel(), 64),
+            groups: crate::shader::groups_for(base.numel(), 64),
             scratch: Vec::new(),
             trust: Trust::OURS,
             checks: Some(Checked::Index { op: self.name(), size: base.shape[self.dim] }),

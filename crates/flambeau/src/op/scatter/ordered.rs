@@ -3,10 +3,10 @@
 //! with that of values times results; nothing is added in an order that changes.
 
 use super::{Mode, Scatter};
-use crate::backend::wgsl::{self, Params, groups_for, narrow, status_declaration, storage_type, widen};
 use crate::dtype::DType;
-use crate::op::structured::{Bound, Checked, Param, Program, Structured, Trust};
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::{Kernels, StructuredCall};
+use crate::ir::program::{Bound, Checked, Param, Program, Trust};
+use crate::shader::{self, Params, groups_for, narrow, status_declaration, storage_type, widen};
 use std::fmt::Write;
 
 /// Positions up to which each looks at all the others to find its rank.
@@ -44,7 +44,7 @@ fn order(op: &Scatter, call: &StructuredCall, length: usize) -> Program {
     let (count, stride) = (params.size(length), params.stride(level.axes[op.dim].stride));
     let offset = params.push(Param::Linear(level.offset.clone()));
     let size = params.size(call.inputs[0].meta.shape[op.dim]);
-    let fault = wgsl::fault(&mut params, call.node, "own");
+    let fault = shader::fault(&mut params, call.node, "own");
     let source = format!(
         "@group(0) @binding(0) var<storage, read> index: array<{index_type}>;
 @group(0) @binding(1) var<storage, read_write> sorted: array<u32>;

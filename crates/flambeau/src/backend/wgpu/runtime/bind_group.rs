@@ -4,7 +4,7 @@
 //! moves back; what was not used for a whole generation is dropped.
 
 use super::GpuBuffer;
-use crate::plan::PART_ALIGNMENT;
+use crate::ir::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Compute pipelines from WGSL, and the cache that compiles each source once.
 
 use super::{Runtime, fault, lock};
-use crate::backend::wgsl::Trust;
 use crate::error::{Error, Result};
+use crate::ir::program::Trust;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,7 @@
 
 use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
-use crate::plan::PART_ALIGNMENT;
+use crate::ir::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

@@ -4,7 +4,7 @@
 mod faults;
 
 use super::*;
-use crate::backend::wgsl::Trust;
+use crate::ir::program::Trust;
 use pollster::block_on;
 
 const ADD: &str = "

@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
-use crate::op::structured::Param;
+use crate::ir::program::Param;
 
 /// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
 pub(crate) fn storage_type(dtype: DType) -> &'static str {
@@ -162,36 +162,6 @@ impl Params {
     }
 }
 
-/// Whether a kernel is compiled without bounds checks, loop bounding, division checks and zeroed workgroup memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Trust {
-    unchecked: bool,
-}
-
-impl Trust {
-    /// The driver checks: for kernels that users write.
-    pub const CHECKED: Trust = Trust { unchecked: false };
-
-    /// For kernels that the library generates.
-    // SAFETY: they find elements by the accesses of a plan, which `plan::verify` holds to the bounds of their buffers in
-    // every test, indexes read from memory are compared with the size first, and the op suite runs each of them.
-    pub const OURS: Trust = unsafe { Trust::unchecked() };
-
-    /// No checks.
-    ///
-    /// # Safety
-    /// The kernel keeps its indexes in range, ends its loops, never divides an integer by zero, and writes workgroup memory
-    /// before reading it.
-    pub const unsafe fn unchecked() -> Trust {
-        Trust { unchecked: true }
-    }
-
-    /// Are the driver's checks left out?
-    pub fn is_unchecked(self) -> bool {
-        self.unchecked
-    }
-}
-
 /// Declares the device's status words and what kernels do with them. A slot is four words: the run that had a fault, the
 /// node, the run in which it began, and a value (see `wgpu::fault`).
 pub(crate) fn status_declaration(binding: usize) -> String {
@@ -248,6 +218,11 @@ pub(crate) fn fits_shader(op: &'static str, what: &str, number: usize) -> Result
     let (what, limit) = (format!("{op}: {what}"), i32::MAX as u64);
     Err(Error::Limit { what, requested: number as u64, limit_name: "i32 of WGSL", limit })
 }
+
+/// `fl_is_nan`: compilers may assume that there are none, but not about bits.
+pub(crate) const IS_NAN: &str = "
+fn fl_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+";
 
 /// A zero that no compiler knows: the third coordinate of a grid of two. Loops whose bounds are uniforms start from it.
 /// Where uniforms and constants alone say how often a loop runs, lavapipe (Mesa 22.3) writes the uniforms' values into a copy

@@ -5,9 +5,9 @@
 
 use super::codegen::{Generator, Located};
 use super::fold::Fold;
-use crate::backend::wgsl::{lane_type, narrow, widen};
-use crate::plan::access::Access;
-use crate::plan::kernel::{Fused, InstKind};
+use crate::ir::access::Access;
+use crate::ir::kernel::{Fused, InstKind};
+use crate::shader::{lane_type, narrow, widen};
 use std::fmt::Write;
 
 /// Most threads for one row.
@@ -298,7 +298,7 @@ impl Generator<'_> {
             _ = writeln!(code, "{pad}let four{position} = in{operand}[({at}) >> 2u];");
         }
         for &output in phase.outputs.iter().filter(|&&output| shape.outputs[output]) {
-            let stored = crate::backend::wgsl::storage_type(kernel.outputs[output].dtype);
+            let stored = crate::shader::storage_type(kernel.outputs[output].dtype);
             _ = writeln!(code, "{pad}var result{output}: vec4<{stored}>;");
         }
         for lane in 0..shape.lanes {

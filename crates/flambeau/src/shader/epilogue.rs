@@ -2,12 +2,13 @@
 //! kernel.
 
 use super::codegen::{Generator, Located};
-use crate::backend::wgsl::{Params, lane_type, narrow, storage_type, widen};
 use crate::dtype::DType;
-use crate::op::results::Results;
-use crate::op::structured::Bound;
-use crate::plan::access::Access;
-use crate::plan::kernel::{Fused, InstKind, StructuredCall};
+use crate::ir::access::Access;
+use crate::ir::call::StructuredCall;
+use crate::ir::kernel::{Fused, InstKind};
+use crate::ir::program::Bound;
+use crate::shader::results::Results;
+use crate::shader::{Params, lane_type, narrow, storage_type, widen};
 use std::fmt::Write;
 
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];

@@ -3,7 +3,7 @@
 
 use super::codegen::{Generator, ROW_THREADS};
 use super::fold::Fold;
-use crate::plan::kernel::{Fused, InstKind};
+use crate::ir::kernel::{Fused, InstKind};
 use std::fmt::Write;
 
 /// Results of a workgroup.
@@ -32,7 +32,7 @@ impl Columns {
         kernel.reduction()?;
         let (outer, inner) = (kernel.outer_count(), kernel.inner_count());
         let last = kernel.kept.checked_sub(1)?;
-        let stride = |access: &crate::plan::access::Access, axis: usize| access.levels[0].axes[axis].stride;
+        let stride = |access: &crate::ir::access::Access, axis: usize| access.levels[0].axes[axis].stride;
         let mut loads = kernel.insts.iter().filter(|inst| inst.inner).filter_map(|inst| match &inst.kind {
             InstKind::Load { access, .. } => {
                 Some((stride(access, last), stride(access, kernel.space.len() - 1)))

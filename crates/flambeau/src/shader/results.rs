@@ -1,10 +1,10 @@
 //! How the shaders of structured ops hand on their results: to memory, to a scratch buffer, or to an epilogue, which
 //! makes something of each result and stores that.
 
-use super::structured::Bound;
-use crate::backend::wgsl::{Params, lane_type, narrow, storage_type};
 use crate::dtype::DType;
-use crate::plan::kernel::StructuredCall;
+use crate::ir::call::StructuredCall;
+use crate::ir::program::Bound;
+use crate::shader::{Params, lane_type, narrow, storage_type};
 
 /// What a shader declares, binds and calls to hand on its results.
 pub(crate) struct Results {
@@ -25,7 +25,7 @@ impl Results {
         let plain = || Results::stored(dtype, storage_type(dtype), Bound::Output(0), first, fours);
         #[cfg(feature = "gpu")]
         return match &call.epilogue {
-            Some(epilogue) => crate::backend::wgpu::epilogue::results(call, epilogue, params, first, fours),
+            Some(epilogue) => crate::shader::epilogue::results(call, epilogue, params, first, fours),
             None => plain(),
         };
         #[cfg(not(feature = "gpu"))]

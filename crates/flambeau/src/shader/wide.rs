@@ -2,9 +2,9 @@
 //! four neighbouring elements, which keeps more memory requests under way.
 
 use super::codegen::{Generator, Located};
-use crate::backend::wgsl::{lane_type, narrow, storage_type, widen};
-use crate::plan::access::Access;
-use crate::plan::kernel::{Fused, InstKind};
+use crate::ir::access::Access;
+use crate::ir::kernel::{Fused, InstKind};
+use crate::shader::{lane_type, narrow, storage_type, widen};
 use std::fmt::Write;
 
 /// Elements from which the longer shader pays.

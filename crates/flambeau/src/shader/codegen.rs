@@ -8,11 +8,11 @@ use super::fold::Fold;
 pub(super) use super::locate::Located;
 use super::rows::RowShape;
 use super::wide::Wide;
-use crate::backend::wgsl::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use crate::dtype::{DType, Lane};
-use crate::op::Elementwise;
-use crate::op::structured::{Bound, Checked, Param, Program, Trust};
-use crate::plan::kernel::{Fused, Inst, InstKind, Output};
+use crate::ir::Map;
+use crate::ir::kernel::{Fused, Inst, InstKind, Output};
+use crate::ir::program::{Bound, Checked, Param, Program, Trust};
+use crate::shader::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use std::fmt::Write;
 
 /// Most threads of the workgroup that reduces one row, and fewest: in software a barrier takes time for each of them.
@@ -30,7 +30,7 @@ const FEW_ROWS: usize = 512;
 
 /// The shaders of a fused kernel, in order: one, or two where long rows are reduced in parts first. `threads` is the
 /// workgroup size of kernels without a row reduction.
-pub(super) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
+pub(crate) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
     if !kernel.phases.is_empty() {
         return vec![Generator::new(kernel, Pass::Rows).finish(threads)];
     }
@@ -172,22 +172,24 @@ impl<'a> Generator<'a> {
         };
         let (body, groups, threads) = match (self.pass, &shape) {
             (_, Some(shape)) if by_row => {
-                (self.phases_body(shape), wgsl::groups_for(count, 1), shape.threads)
+                (self.phases_body(shape), shader::groups_for(count, 1), shape.threads)
             }
-            (_, Some(shape)) => (self.phases_body(shape), wgsl::groups_for(count, threads), threads),
+            (_, Some(shape)) => (self.phases_body(shape), shader::groups_for(count, threads), threads),
             (Pass::Parts { parts }, _) => {
-                (self.row_body(), wgsl::groups_for(count * parts, 1), self.row_threads())
+                (self.row_body(), shader::groups_for(count * parts, 1), self.row_threads())
             }
-            (Pass::Columns(columns), _) => {
-                (self.columns_body(columns), wgsl::groups_for(columns.tiles * columns.parts, 1), ROW_THREADS)
-            }
-            _ if by_row => (self.row_body(), wgsl::groups_for(count, 1), self.row_threads()),
+            (Pass::Columns(columns), _) => (
+                self.columns_body(columns),
+                shader::groups_for(columns.tiles * columns.parts, 1),
+                ROW_THREADS,
+            ),
+            _ if by_row => (self.row_body(), shader::groups_for(count, 1), self.row_threads()),
             _ => {
                 let body = match &wide {
                     Some(wide) => self.wide_body(wide),
                     None => self.thread_body(),
                 };
-                (body, wgsl::groups_for(count, threads), threads)
+                (body, shader::groups_for(count, threads), threads)
             }
         };
         let numel = match self.pass {
@@ -231,7 +233,7 @@ impl<'a> Generator<'a> {
             scratch.push((count * parts * 8) as u64);
         }
         if self.status {
-            source += &wgsl::status_declaration(bindings.len());
+            source += &shader::status_declaration(bindings.len());
             bindings.push(Bound::Status);
         }
         if !self.params.list.is_empty() {
@@ -312,7 +314,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
     /// Where a loop over all of a row starts; sizes in the text let it be unrolled.
     pub fn start(&self) -> &'static str {
-        if self.params.is_baked() { "0u" } else { wgsl::ZERO }
+        if self.params.is_baked() { "0u" } else { shader::ZERO }
     }
 
     fn thread_body(&mut self) -> String {
@@ -436,7 +438,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let [k0, k1, c0, c1] = words;
                 masked(format!("fl_random_bits(vec2<u32>({k0}, {k1}), vec2<u32>({c0}, {c1}), {at})"), &exists)
             }
-            InstKind::Healthy => wgsl::healthy(&mut self.params),
+            InstKind::Healthy => shader::healthy(&mut self.params),
             InstKind::Map { op, args } => self.map(op, args, inst.dtype),
             InstKind::Cast { arg } => {
                 let from = self.kernel.insts[*arg].dtype;
@@ -453,7 +455,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let Located { at, exists } = self.locate(access, code, pad);
                 let name = self.name("g");
                 let size_param = self.params.size(*size);
-                let fault = wgsl::fault(&mut self.params, inst.node, &name);
+                let fault = shader::fault(&mut self.params, inst.node, &name);
                 self.checks = Some(Checked::Index { op: "gather", size: *size });
                 let wanted = exists.as_ref().map_or(String::new(), |exists| format!("{exists} && "));
                 _ = writeln!(code, "{pad}var {name} = u32(v{index});");
@@ -482,7 +484,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
     }
 
-    fn map(&mut self, op: &'static Elementwise, args: &[usize], dtype: DType) -> String {
+    fn map(&mut self, op: &'static Map, args: &[usize], dtype: DType) -> String {
         op.wgsl_helpers.iter().for_each(|helper| self.help(helper));
         let lane = self.kernel.insts[args[args.len() - 1]].dtype.lane();
         let mut expression = op.wgsl_of(lane).to_string();

@@ -6,7 +6,7 @@
 //! a reshape that cuts across strides.
 
 use crate::dtype::Scalar;
-use crate::op::View;
+use crate::ir::View;
 use crate::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 

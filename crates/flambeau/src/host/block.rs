@@ -129,16 +129,16 @@ pub(crate) use widest;
 /// The block function of an expression over named operands.
 macro_rules! block_fn {
     ([$($arg:ident),*] f32 => $r:ty, $body:expr) => { {
-        $crate::op::elementwise::widest! {
+        $crate::host::widest! {
             fn run(args: &[&Block], out: &mut Block) {
-                $crate::op::elementwise::block_fn!(@loop args out [$($arg),*] f32 => $r, $body)
+                $crate::host::block_fn!(@loop args out [$($arg),*] f32 => $r, $body)
             }
         }
         run as BlockFn
     } };
     ([$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
         fn run(args: &[&Block], out: &mut Block) {
-            $crate::op::elementwise::block_fn!(@loop args out [$($arg),*] $t => $r, $body)
+            $crate::host::block_fn!(@loop args out [$($arg),*] $t => $r, $body)
         }
         run as BlockFn
     } };

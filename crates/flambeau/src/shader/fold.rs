@@ -1,10 +1,10 @@
 //! WGSL for the running result of a reduction.
 
 use super::codegen::Generator;
-use crate::backend::wgsl::lane_type;
 use crate::dtype::{DType, Lane};
-use crate::op::ReduceKind;
-use crate::op::structured::Param;
+use crate::ir::ReduceKind;
+use crate::ir::program::Param;
+use crate::shader::lane_type;
 
 /// The running result of a reduction, as WGSL variables `acc` and, for positions, `pos`; in workgroup memory
 /// `shared_values` and `shared_positions`.
@@ -27,7 +27,7 @@ impl Fold {
     ) -> Fold {
         let is_float = dtype.is_float();
         if is_float && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
-            generator.help(crate::op::elementwise::wgsl::IS_NAN);
+            generator.help(super::IS_NAN);
         }
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {

@@ -6,9 +6,9 @@
 //! per element of what is reduced, it has phases (see `rows`).
 
 use super::access::Access;
-use super::rows::Phase;
+use super::call::StructuredCall;
+use super::{Map, Reduce};
 use crate::dtype::DType;
-use crate::op::{Elementwise, Meta, Op, Reduce};
 use crate::shape::product;
 
 /// Where an operand lies: a value given to the plan, or a buffer of the plan's own.
@@ -61,7 +61,7 @@ pub(crate) enum InstKind {
     /// Has the device been free of faults?
     Healthy,
     /// An elementwise primitive.
-    Map { op: &'static Elementwise, args: Vec<usize> },
+    Map { op: &'static Map, args: Vec<usize> },
     /// A change of dtype.
     Cast { arg: usize },
     /// The value where the access has an element, else zero.
@@ -115,6 +115,19 @@ pub(crate) struct Output {
     pub per_element: bool,
 }
 
+/// One way over the rows of a kernel.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Phase {
+    /// Instructions that run once per row, before it.
+    pub before: Vec<usize>,
+    /// Instructions that run for every element, to compute what the phase is for from memory.
+    pub insts: Vec<usize>,
+    /// Reductions it feeds.
+    pub reductions: Vec<usize>,
+    /// Outputs per element that it stores.
+    pub outputs: Vec<usize>,
+}
+
 /// Elementwise work, its views, and reductions over the same coordinates, in one kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Fused {
@@ -162,45 +175,6 @@ impl Fused {
             InstKind::Reduce { arg, reduce } => Some((position, *arg, reduce)),
             _ => None,
         })
-    }
-}
-
-/// A structured operand: where it lies and how its elements are found.
-#[derive(Debug, Clone)]
-pub(crate) struct Operand {
-    pub place: Place,
-    pub meta: Meta,
-    pub access: Access,
-}
-
-/// One structured op with kernels of its own.
-#[derive(Debug, Clone)]
-pub(crate) struct StructuredCall {
-    pub op: Op,
-    pub inputs: Vec<Operand>,
-    /// Where results go; with an epilogue that says it, and only what they are counts here.
-    pub outputs: Vec<(Place, Meta)>,
-    pub datum: u32,
-    pub node: u32,
-    /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
-    /// reads the result as the operand after all its inputs.
-    pub epilogue: Option<Box<Fused>>,
-}
-
-impl StructuredCall {
-    /// Where its operands lie, then those of its epilogue.
-    pub fn input_places(&self) -> Vec<Place> {
-        let own = self.inputs.iter().map(|operand| operand.place);
-        let further = self.epilogue.iter().flat_map(|epilogue| &epilogue.inputs).map(|&(place, _)| place);
-        own.chain(further).collect()
-    }
-
-    /// Where its results go.
-    pub fn output_places(&self) -> Vec<Place> {
-        match &self.epilogue {
-            Some(epilogue) => epilogue.outputs.iter().map(|output| output.place).collect(),
-            None => self.outputs.iter().map(|&(place, _)| place).collect(),
-        }
     }
 }
 

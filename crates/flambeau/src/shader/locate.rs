@@ -2,8 +2,8 @@
 //! place in a buffer.
 
 use super::codegen::Generator;
-use crate::op::structured::Param;
-use crate::plan::access::{Access, Embedding};
+use crate::ir::access::{Access, Embedding};
+use crate::ir::program::Param;
 use std::fmt::Write;
 
 /// An offset and, where some coordinates have no element, whether this one has.

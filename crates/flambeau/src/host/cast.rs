@@ -1,0 +1,64 @@
+//! Changes of dtype.
+
+use super::Block;
+use crate::dtype::DType;
+use half::f16;
+
+/// Converts a block to another dtype's lane type. Floats become integers towards zero: those beyond the dtype's range
+/// its nearest end, NaN 0. Integers wrap.
+pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
+    macro_rules! convert {
+        ($from:expr, $to:expr, $f:expr) => {
+            $to.iter_mut().zip($from).for_each(|(to, &from)| *to = $f(from))
+        };
+    }
+    macro_rules! from_number {
+        ($from:expr, $to:expr, $t:ty) => {
+            match $to {
+                Block::Bool(to) => convert!($from, to, |x: $t| x != 0 as $t),
+                Block::U32(to) => convert!($from, to, |x: $t| x as u32),
+                Block::I32(to) => convert!($from, to, |x: $t| x as i32),
+                Block::I64(to) => convert!($from, to, |x: $t| x as i64),
+                Block::F32(to) => convert!($from, to, |x: $t| x as f32),
+                Block::F64(to) => convert!($from, to, |x: $t| x as f64),
+            }
+        };
+    }
+    match from {
+        Block::Bool(from) => match &mut *to {
+            Block::Bool(to) => to.copy_from_slice(from),
+            Block::U32(to) => convert!(from, to, u32::from),
+            Block::I32(to) => convert!(from, to, i32::from),
+            Block::I64(to) => convert!(from, to, i64::from),
+            Block::F32(to) => convert!(from, to, |x: bool| f32::from(u8::from(x))),
+            Block::F64(to) => convert!(from, to, |x: bool| f64::from(u8::from(x))),
+        },
+        Block::U32(from) => from_number!(from, &mut *to, u32),
+        Block::I32(from) => from_number!(from, &mut *to, i32),
+        Block::I64(from) => from_number!(from, &mut *to, i64),
+        Block::F32(from) => from_number!(from, &mut *to, f32),
+        Block::F64(from) => from_number!(from, &mut *to, f64),
+    }
+    let from_float = matches!(from, Block::F32(_) | Block::F64(_));
+    match (dtype, &mut *to) {
+        (DType::U8, Block::U32(values)) if from_float => values.iter_mut().for_each(|x| *x = (*x).min(255)),
+        (dtype, Block::I64(values)) if from_float => {
+            let (least, most) = match dtype {
+                DType::U8 => (0, 255),
+                DType::U32 => (0, i64::from(u32::MAX)),
+                DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                _ => (i64::MIN, i64::MAX),
+            };
+            values.iter_mut().for_each(|x| *x = (*x).clamp(least, most));
+        }
+        (DType::F16, Block::F32(values)) => values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32()),
+        (dtype, to) => wrap(dtype, to),
+    }
+}
+
+/// Keeps U8 results in eight bits.
+pub(crate) fn wrap(dtype: DType, block: &mut Block) {
+    if let (DType::U8, Block::U32(values)) = (dtype, block) {
+        values.iter_mut().for_each(|value| *value &= 0xff);
+    }
+}

@@ -1,0 +1,23 @@
+//! Work on the host that kernels of the CPU share: typed memory, blocks of lanes, disjoint writes, products, sorting,
+//! threads.
+//! It knows tensors as little as plans.
+
+mod block;
+mod buffer;
+mod cast;
+mod disjoint;
+mod order;
+
+pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane, widest};
+pub(crate) use buffer::HostBuffer;
+pub(crate) use cast::{cast, wrap};
+pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
+pub(crate) use order::{decreasing, sorted_by};
+
+/// Cores that share the work.
+pub(crate) fn threads() -> usize {
+    #[cfg(not(target_arch = "wasm32"))]
+    return rayon::current_num_threads();
+    #[cfg(target_arch = "wasm32")]
+    return 1;
+}

@@ -1,0 +1,100 @@
+//! Structured kernels: what a primitive with kernels of its own brings, and a call of it in a plan.
+
+use super::access::Access;
+use super::kernel::{Fused, Place};
+use super::{Meta, Program};
+use crate::dtype::Scalar;
+use crate::error::Result;
+use crate::host::HostBuffer;
+use std::sync::Arc;
+
+/// How an operand must lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One element after the other.
+    Contiguous,
+    /// Any strides and offset.
+    Strided,
+}
+
+/// An operand of a structured op: memory and how to find elements in it.
+pub(crate) struct CpuOperand<'a> {
+    pub buffer: &'a HostBuffer,
+    pub meta: &'a Meta,
+    pub access: &'a Access,
+    pub data: &'a [Scalar],
+}
+
+/// How each backend computes a structured primitive.
+pub(crate) trait Kernels: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// How an input must lie in memory.
+    fn layout(&self, input: usize) -> Layout;
+
+    /// Fills the outputs on the CPU.
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()>;
+
+    /// The shaders that fill the outputs on the GPU, to be dispatched in this order.
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>>;
+
+    /// The same for adapters that pay dearly for barriers, where there is another way.
+    fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        self.wgsl(call)
+    }
+
+    /// Does every shader end with each result in a register of one thread, handed on by `Results`?
+    fn takes_epilogue(&self) -> bool {
+        false
+    }
+
+    /// Multiplications and additions of a call; one for each result unless it says otherwise.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        call.outputs.iter().map(|(_, meta)| meta.numel() as u64).fold(0, u64::saturating_add)
+    }
+}
+
+/// A structured operand: where it lies and how its elements are found.
+#[derive(Debug, Clone)]
+pub(crate) struct Operand {
+    pub place: Place,
+    pub meta: Meta,
+    pub access: Access,
+}
+
+impl std::fmt::Debug for dyn Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One structured op with kernels of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct StructuredCall {
+    pub op: Arc<dyn Kernels>,
+    pub inputs: Vec<Operand>,
+    /// Where results go; with an epilogue that says it, and only what they are counts here.
+    pub outputs: Vec<(Place, Meta)>,
+    pub datum: u32,
+    pub node: u32,
+    /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
+    /// reads the result as the operand after all its inputs.
+    pub epilogue: Option<Box<Fused>>,
+}
+
+impl StructuredCall {
+    /// Where its operands lie, then those of its epilogue.
+    pub fn input_places(&self) -> Vec<Place> {
+        let own = self.inputs.iter().map(|operand| operand.place);
+        let further = self.epilogue.iter().flat_map(|epilogue| &epilogue.inputs).map(|&(place, _)| place);
+        own.chain(further).collect()
+    }
+
+    /// Where its results go.
+    pub fn output_places(&self) -> Vec<Place> {
+        match &self.epilogue {
+            Some(epilogue) => epilogue.outputs.iter().map(|output| output.place).collect(),
+            None => self.outputs.iter().map(|&(place, _)| place).collect(),
+        }
+    }
+}

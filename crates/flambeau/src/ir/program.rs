@@ -1,0 +1,142 @@
+//! Programs: a shader with its buffers, numbers and size, as a backend dispatches it.
+
+use super::access::Linear;
+use crate::dtype::Lane;
+use crate::error::Error;
+use std::sync::Arc;
+
+/// A number in a kernel's uniform block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Param {
+    /// Always the same.
+    Fixed(u32),
+    /// data\[index\] in the form a lane type has it.
+    Data(u32, Lane),
+    /// An offset or a start that depends on data.
+    Linear(Linear),
+    /// The run's number, for fault reports.
+    Run,
+    /// A word of what the run's kernels are told about faults: its slot, then runs that it is made from.
+    Status(u8),
+}
+
+/// Which buffer a shader's binding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The call's input, read.
+    Input(usize),
+    /// The call's output, written (and read).
+    Output(usize),
+    /// A scratch buffer of the call, by number; see [`Program::scratch`].
+    Scratch(usize),
+    /// The device's status words.
+    Status,
+}
+
+/// One shader of a structured op, with its buffers and size.
+///
+/// Bindings are numbered in the order of `bindings`; inputs are declared `var<storage, read>`, the others
+/// `read_write`. The uniform block, if `params` is not empty, comes last as
+/// `var<uniform> params: array<vec4<u32>, N>` with N = ceil(params / 4).
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub label: &'static str,
+    pub source: String,
+    pub entry: String,
+    pub bindings: Vec<Bound>,
+    pub params: Vec<Param>,
+    pub groups: [u32; 3],
+    /// Bytes of the scratch buffers this and the other programs of the call name; equal in all of them.
+    pub scratch: Vec<u64>,
+    /// Whether the driver has to check its indexes.
+    pub trust: Trust,
+    /// What it checks, if it reports faults.
+    pub checks: Option<Checked>,
+}
+
+/// What a fault that a kernel reports means. The kernel tells a value with it.
+#[derive(Debug, Clone)]
+pub(crate) enum Checked {
+    /// An index outside a dimension of this size; the value is the index.
+    Index { op: &'static str, size: usize },
+    /// A number that is not finite; the value is its place.
+    Finite(FiniteCheck),
+    /// A NaN in a result, found in debug mode.
+    Nan,
+}
+
+impl Checked {
+    /// The error for a reported value; `location` is the line that created the node.
+    pub fn error(&self, value: u32, location: String) -> Error {
+        match self {
+            &Checked::Index { op, size } => {
+                Error::IndexOutOfRange { op, index: i64::from(value as i32), size, location }
+            }
+            Checked::Finite(check) => check.error(value as usize),
+            Checked::Nan => Error::NotANumber { op: "debug check", location },
+        }
+    }
+}
+
+/// Whether a kernel is compiled without bounds checks, loop bounding, division checks and zeroed workgroup memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trust {
+    unchecked: bool,
+}
+
+impl Trust {
+    /// The driver checks: for kernels that users write.
+    pub const CHECKED: Trust = Trust { unchecked: false };
+
+    /// For kernels that the library generates.
+    // SAFETY: they find elements by the accesses of a plan, which `plan::verify` holds to the bounds of their buffers in
+    // every test, indexes read from memory are compared with the size first, and the op suite runs each of them.
+    pub const OURS: Trust = unsafe { Trust::unchecked() };
+
+    /// No checks.
+    ///
+    /// # Safety
+    /// The kernel keeps its indexes in range, ends its loops, never divides an integer by zero, and writes workgroup memory
+    /// before reading it.
+    pub const unsafe fn unchecked() -> Trust {
+        Trust { unchecked: true }
+    }
+
+    /// Are the driver's checks left out?
+    pub fn is_unchecked(self) -> bool {
+        self.unchecked
+    }
+}
+
+/// A part of a flat tensor that one parameter has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Window {
+    /// Its first element: a multiple of 64.
+    pub start: usize,
+    pub len: usize,
+    /// The parameter's number in its optimizer.
+    pub parameter: usize,
+}
+
+/// True if every element of the windows is finite; else a fault. What lies between the windows may be anything.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FiniteCheck {
+    /// Who asks.
+    pub asker: &'static str,
+    /// What the numbers are: gradients, or parameters after the step.
+    pub what: &'static str,
+    /// In order.
+    pub windows: Arc<[Window]>,
+}
+
+impl FiniteCheck {
+    /// The error for a number that is not finite, by its place in the flat tensor.
+    pub fn error(&self, place: usize) -> Error {
+        let after = self.windows.partition_point(|window| window.start <= place);
+        let (parameter, element) = match self.windows.get(after.wrapping_sub(1)) {
+            Some(window) => (window.parameter, place - window.start),
+            None => (0, place),
+        };
+        Error::NotFinite { op: self.asker, what: self.what, parameter, element }
+    }
+}
