@@ -51,7 +51,7 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("op", "autograd", 2, "rules of rules"),
     ("op", "reference", 1, "definitions wrap integers as the interpreter does"),
     ("tensor", "autograd", 12, "ops on tensors are recorded"),
-    ("tensor", "plan", 3, "`explain` shows a plan"),
+    ("tensor", "plan", 2, "`explain` shows a plan"),
     ("tensor", "backend", 1, "a node holds its memory"),
     ("tensor", "engine", 1, "a read is an evaluation"),
     ("tensor", "device", 6, "a tensor lies on a device"),

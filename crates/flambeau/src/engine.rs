@@ -63,17 +63,44 @@ struct Cached {
 }
 
 impl Plans {
-    /// What is to run, and its plan, if it is one that ran lately.
+    /// What is to run, and its plan, if there is one.
     fn capture(&mut self, wanted: &[Value]) -> (Snapshot, Option<Arc<Cached>>) {
         for place in 0..self.recent.len() {
             let (trail, cached) = &self.recent[place];
             if let Some(snapshot) = graph::follow(wanted, trail) {
                 let cached = cached.clone();
                 self.recent[..=place].rotate_right(1);
+                self.stats.hits += 1;
                 return (snapshot, Some(cached));
             }
         }
-        (graph::capture(wanted), None)
+        let snapshot = graph::capture(wanted);
+        if snapshot.targets.is_empty() {
+            return (snapshot, None);
+        }
+        let known = self.cached.get(&snapshot.trail.graph).cloned();
+        match &known {
+            Some(cached) => {
+                self.stats.hits += 1;
+                self.remember(&snapshot.trail, cached);
+            }
+            None => self.stats.misses += 1,
+        }
+        (snapshot, known)
+    }
+
+    /// Puts in a plan; returns the one that is kept.
+    fn insert(&mut self, trail: &Arc<Trail>, made: Arc<Cached>) -> Arc<Cached> {
+        if self.cached.len() >= MAX_PLANS {
+            let age = |cached: &Arc<Cached>| cached.last_run.load(Relaxed);
+            let mut ages: Vec<u64> = self.cached.values().map(age).collect();
+            ages.sort_unstable();
+            let oldest_kept = ages[MAX_PLANS / 2];
+            self.cached.retain(|_, cached| age(cached) >= oldest_kept);
+        }
+        let kept = self.cached.entry(trail.graph.clone()).or_insert(made).clone();
+        self.remember(trail, &kept);
+        kept
     }
 
     fn remember(&mut self, trail: &Arc<Trail>, cached: &Arc<Cached>) {
@@ -104,6 +131,13 @@ pub struct PlanStats {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `FLAMBEAU_DUMP` asks for: `plan`, or `wgsl` for the shaders too.
+#[cfg(not(target_arch = "wasm32"))]
+fn dump_wanted() -> Option<&'static str> {
+    static WANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    WANTED.get_or_init(|| std::env::var("FLAMBEAU_DUMP").ok()).as_deref()
 }
 
 /// Is the value a copy, or an update that only a healthy device makes, of one that a fault leaves as it was?
@@ -213,23 +247,23 @@ impl Device {
         result
     }
 
-    /// Runs the plan of these values; returns the run's number, or 0 if there was nothing to do.
+    /// Runs the plan of these values; returns the run's number, or 0 if there was nothing to do. The plan cache is locked
+    /// while the graph is looked up and while a new plan is put in; making a plan and running it is nobody else's wait.
     fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<u64> {
-        let mut plans = lock(&self.engine().plans);
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
-        let (mut snapshot, known) = plans.capture(&all);
-        if snapshot.targets.is_empty() {
-            return Ok(0);
-        }
-        let witnesses = witnesses(&snapshot);
-        plans.runs += 1;
-        let number = plans.runs;
-        let cached = match known {
-            Some(cached) => {
-                plans.stats.hits += 1;
-                cached
+        let (mut snapshot, known, number) = {
+            let mut plans = lock(&self.engine().plans);
+            let (snapshot, known) = plans.capture(&all);
+            if snapshot.targets.is_empty() {
+                return Ok(0);
             }
-            None => self.plan_of(&mut plans, &mut snapshot)?,
+            plans.runs += 1;
+            (snapshot, known, plans.runs)
+        };
+        let witnesses = witnesses(&snapshot);
+        let cached = match known {
+            Some(cached) => cached,
+            None => self.new_plan(&mut snapshot)?,
         };
         cached.last_run.store(number, Relaxed);
         let Cached { plan, compiled, key, .. } = &*cached;
@@ -251,11 +285,14 @@ impl Device {
             later: !updates.is_empty(),
         };
         let Results { buffers, witness } = self.backend().run(&run)?;
-        plans.stats.runs += 1;
-        plans.stats.kernels += plan.kernels.len() as u64;
         let cost = plan.cost();
-        plans.stats.flops += cost.flops;
-        plans.stats.bytes += cost.bytes;
+        {
+            let stats = &mut lock(&self.engine().plans).stats;
+            stats.runs += 1;
+            stats.kernels += plan.kernels.len() as u64;
+            stats.flops += cost.flops;
+            stats.bytes += cost.bytes;
+        }
         for (node, first) in &snapshot.targets {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))
                 || is_guarded(&snapshot, snapshot.graph().roots[*first]);
@@ -268,32 +305,26 @@ impl Device {
         Ok(number)
     }
 
-    /// The plan of a graph, from the cache or new.
-    fn plan_of(&self, plans: &mut Plans, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
-        let trail = &snapshot.trail;
-        if let Some(cached) = plans.cached.get(&trail.graph).cloned() {
-            plans.stats.hits += 1;
-            plans.remember(trail, &cached);
-            return Ok(cached);
-        }
-        plans.stats.misses += 1;
+    /// Makes the plan of a graph that was not in the cache, and puts it in. Of two threads that make the same plan, the
+    /// first to be done is remembered.
+    fn new_plan(&self, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
         let (graph, key) = match snapshot.written.take() {
             Some(Written { graph, key }) => (graph, Some(key)),
-            None => (trail.graph.clone(), None),
+            None => (snapshot.trail.graph.clone(), None),
         };
+        #[cfg(not(target_arch = "wasm32"))]
+        let for_dump = dump_wanted().map(|wanted| (graph.clone(), wanted));
         let plan = Plan::new(graph, self.backend().plan_options());
-        let compiled = self.backend().compile(&plan)?;
-        if plans.cached.len() >= MAX_PLANS {
-            let age = |cached: &Arc<Cached>| cached.last_run.load(Relaxed);
-            let mut ages: Vec<u64> = plans.cached.values().map(age).collect();
-            ages.sort_unstable();
-            let oldest_kept = ages[MAX_PLANS / 2];
-            plans.cached.retain(|_, cached| age(cached) >= oldest_kept);
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some((graph, wanted)) = for_dump {
+            eprintln!("plan for {self:?}\n{}", crate::plan::dump(&plan, &graph));
+            if wanted == "wgsl" {
+                eprintln!("{}", self.backend().shaders(&plan)?);
+            }
         }
-        let cached = Arc::new(Cached { plan, key, compiled, last_run: AtomicU64::new(plans.runs) });
-        plans.cached.insert(trail.graph.clone(), cached.clone());
-        plans.remember(trail, &cached);
-        Ok(cached)
+        let compiled = self.backend().compile(&plan)?;
+        let made = Arc::new(Cached { plan, key, compiled, last_run: AtomicU64::new(0) });
+        Ok(lock(&self.engine().plans).insert(&snapshot.trail, made))
     }
 
     /// The values in host layout; evaluates them first. Several are read in one wait.

@@ -176,6 +176,16 @@ impl Backend {
         }
     }
 
+    /// The shaders of a plan, for people; the CPU has none.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn shaders(&self, plan: &Plan) -> Result<String> {
+        match self {
+            Backend::Cpu(_) => Ok(String::new()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.shaders(plan),
+        }
+    }
+
     /// Runs a plan.
     pub fn run(&self, run: &Run) -> Result<Results> {
         match self {

@@ -5,10 +5,13 @@
 
 mod copies;
 mod cost;
+mod dump;
 mod epilogue;
 mod explain;
 mod frontier;
 mod pack;
+#[cfg(test)]
+mod tests;
 #[cfg(debug_assertions)]
 mod verify;
 
@@ -22,6 +25,7 @@ use crate::dtype::DType;
 use crate::ir::kernel::{Kernel, Place, PlanBuffer};
 use crate::op::{Op, View};
 pub(crate) use cost::Cost;
+pub(crate) use dump::dump;
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use std::collections::HashSet;

@@ -60,6 +60,8 @@ use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::{Grads, Meta, Op, Saves, View, Vjp};
+use crate::plan::graph::{self, Graph};
+use crate::plan::{self, Plan, PlanOptions};
 use crate::shape::Shape;
 use node::{Node, State, Value};
 use smallvec::{SmallVec, smallvec};
@@ -411,14 +413,33 @@ impl Tensor {
     /// assert!(plan.starts_with("1 kernels"), "{plan}");
     /// ```
     pub fn explain(&self) -> String {
-        let snapshot = crate::plan::graph::capture(std::slice::from_ref(&self.value));
+        self.describe_plan(|made, graph, options| plan::explain(made, graph, options.element_bytes))
+    }
+
+    /// The plan that would compute this tensor now, in full: every kernel with its instructions, how each finds its
+    /// elements, and where buffers lie. Empty for a tensor that is already evaluated. With the environment variable
+    /// `FLAMBEAU_DUMP=plan` every new plan is printed so, with `FLAMBEAU_DUMP=wgsl` its shaders too.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let x = Tensor::zeros([3, 4], &Device::cpu());
+    /// x.eval()?;
+    /// let plan = x.exp().sum(1).dump();
+    /// assert!(plan.starts_with("0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1] = v2"), "{plan}");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn dump(&self) -> String {
+        self.describe_plan(|made, graph, _| plan::dump(made, graph))
+    }
+
+    fn describe_plan(&self, describe: impl Fn(&Plan, &Graph, PlanOptions) -> String) -> String {
+        let snapshot = graph::capture(std::slice::from_ref(&self.value));
         if snapshot.targets.is_empty() {
             return String::new();
         }
         let options = self.device().backend().plan_options();
         let graph = snapshot.written.as_ref().map_or(snapshot.graph(), |written| &written.graph);
-        let plan = crate::plan::Plan::new(graph.clone(), options);
-        crate::plan::explain(&plan, graph, options.element_bytes)
+        describe(&Plan::new(graph.clone(), options), graph, options)
     }
 
     /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].

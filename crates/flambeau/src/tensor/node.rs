@@ -110,9 +110,15 @@ impl Node {
         matches!(&*self.state(), State::Pending { .. })
     }
 
-    /// Makes the node ready and cuts its compute edges.
+    /// Makes the node ready and cuts its compute edges. If two threads have evaluated it, the first to be done counts.
     pub fn fill(&self, storages: SmallVec<[Arc<Storage>; 1]>) {
-        let before = std::mem::replace(&mut *self.state(), State::Ready(storages));
+        let before = {
+            let mut state = self.state();
+            match &*state {
+                State::Ready(_) => return,
+                State::Pending { .. } => std::mem::replace(&mut *state, State::Ready(storages)),
+            }
+        };
         drop_iteratively(before);
     }
 

@@ -153,3 +153,33 @@ fn a_shader_that_does_not_compile_is_an_error() {
     assert!(lost[0].eval().is_err());
     assert_close(&values(&(&x * 2.0)), &[2.0], 0.0, 0.0);
 }
+
+/// Each of two threads waits, inside its evaluation, until the other is inside its own: neither waits for the plan cache.
+#[test]
+fn two_threads_evaluate_on_the_cpu_at_the_same_time() {
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
+    let inside = Arc::new((Mutex::new(0), Condvar::new()));
+    let evaluate = |factor: f64| {
+        let inside = inside.clone();
+        let meet = CustomKernel::new("meet", "").output([1], DType::F32).workgroups([1, 1, 1]).cpu(
+            move |inputs, outputs, _| {
+                let (count, changed) = &*inside;
+                let mut count = count.lock().unwrap();
+                *count += 1;
+                changed.notify_all();
+                let patience = Duration::from_secs(60);
+                let (_count, late) = changed.wait_timeout_while(count, patience, |count| *count < 2).unwrap();
+                assert!(!late.timed_out(), "the other thread is kept waiting");
+                outputs[0].values::<f32>()?.copy_from_slice(inputs[0].values::<f32>()?);
+                Ok(())
+            },
+        );
+        std::thread::spawn(move || {
+            let x = Tensor::new([3.0f32], &Device::cpu()) * factor;
+            meet.call(&[&x]).unwrap().remove(0).item_blocking().unwrap()
+        })
+    };
+    let (one, other) = (evaluate(2.0), evaluate(5.0));
+    assert_eq!((one.join().unwrap(), other.join().unwrap()), (6.0, 15.0));
+}

@@ -70,7 +70,7 @@ impl CompiledPlan {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
-                    let programs = codegen::programs(fused, runtime.config().workgroup_size as usize);
+                    let programs = programs_of(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
                     compiled.scratch.extend(&programs[0].scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
@@ -90,11 +90,7 @@ impl CompiledPlan {
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let op = &call.op;
-                    let programs = match runtime.config().avoid_barriers {
-                        true => op.wgsl_without_barriers(call)?,
-                        false => op.wgsl(call)?,
-                    };
+                    let programs = programs_of(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
                     if let Some(program) = programs.first() {
                         compiled.scratch.extend(&program.scratch);
@@ -194,6 +190,30 @@ impl CompiledPlan {
         }
         Ok(())
     }
+}
+
+/// The shaders of a kernel, to be dispatched in this order.
+fn programs_of(kernel: &Kernel, runtime: &Runtime) -> Result<Vec<Program>> {
+    let config = runtime.config();
+    match kernel {
+        Kernel::Fused(fused) => Ok(codegen::programs(fused, config.workgroup_size as usize)),
+        Kernel::Structured(call) if config.avoid_barriers => call.op.wgsl_without_barriers(call),
+        Kernel::Structured(call) => call.op.wgsl(call),
+    }
+}
+
+/// The shaders of a plan with their numbers, for people.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
+    let mut text = String::new();
+    for (number, kernel) in plan.kernels.iter().enumerate() {
+        for Program { label, source, params, groups, .. } in programs_of(kernel, runtime)? {
+            text += &format!(
+                "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{source}\n"
+            );
+        }
+    }
+    Ok(text)
 }
 
 /// Refuses a kernel with more elements, or along a dimension of an operand, than 32 bits count: its shader would go over

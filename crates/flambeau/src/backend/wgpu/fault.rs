@@ -138,7 +138,10 @@ impl Faults {
                 }
             }
         }
-        lock(&self.state).latest = run.number;
+        {
+            let mut state = lock(&self.state);
+            state.latest = state.latest.max(run.number);
+        }
         let mut watch = Watch { witness: None, words: Default::default(), merged: Vec::new() };
         if open.is_empty() && !may_fault {
             return Ok(watch);

@@ -20,7 +20,7 @@ use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, Runtime};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kernels per submission: above this a plan is cut, so that no submission trips a driver's watchdog.
 const MAX_DISPATCHES: usize = 512;
@@ -32,6 +32,9 @@ const MERGE_BINDINGS: [Binding; 2] = [Binding::ReadWrite, Binding::Uniform];
 pub(crate) struct Gpu {
     runtime: Arc<Runtime>,
     faults: fault::Faults,
+    /// Held while a run is recorded: the device takes one after the other anyway, and a run's fault words stay where its
+    /// kernels were told they are.
+    recording: Mutex<()>,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -52,7 +55,7 @@ impl Gpu {
 
     fn on(runtime: Arc<Runtime>) -> Result<Gpu> {
         let faults = fault::Faults::new(&runtime)?;
-        Ok(Gpu { runtime, faults })
+        Ok(Gpu { runtime, faults, recording: Mutex::default() })
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -86,8 +89,14 @@ impl Gpu {
         Ok(Box::new(CompiledPlan::new(plan, &self.runtime)?))
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn shaders(&self, plan: &Plan) -> Result<String> {
+        compile::shaders(plan, &self.runtime)
+    }
+
     pub fn run(&self, run: &Run) -> Result<Results> {
         let compiled = run.compiled.downcast_ref::<CompiledPlan>().expect("this backend compiled the plan");
+        let _recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = self.faults.begin(&self.runtime, run, !compiled.checks.is_empty(), compiled.is_guard)?;
         let status = self.faults.status();
         let plan = run.plan;
