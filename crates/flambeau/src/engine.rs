@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
-use crate::plan::graph::{self, Graph, Ref, Snapshot, Trail};
-use crate::plan::write_out::{KeyMap, Written, is_writing};
+use crate::plan::expand::{Expanded, KeyMap, is_expanding};
+use crate::plan::graph::{self, Graph, Recorded, Ref, Snapshot};
 use crate::tensor::node::{Node, Storage, Value};
 use crate::tensor::read::widen;
 use rustc_hash::FxHashMap;
@@ -49,7 +49,7 @@ thread_local! {
 struct Plans {
     cached: FxHashMap<Graph, Arc<Cached>>,
     /// The plans that ran last, the latest first.
-    recent: Vec<(Arc<Trail>, Arc<Cached>)>,
+    recent: Vec<(Arc<Recorded>, Arc<Cached>)>,
     runs: u64,
     stats: PlanStats,
 }
@@ -66,8 +66,8 @@ impl Plans {
     /// What is to run, and its plan, if there is one.
     fn capture(&mut self, wanted: &[Value]) -> (Snapshot, Option<Arc<Cached>>) {
         for place in 0..self.recent.len() {
-            let (trail, cached) = &self.recent[place];
-            if let Some(snapshot) = graph::follow(wanted, trail) {
+            let (recorded, cached) = &self.recent[place];
+            if let Some(snapshot) = graph::replay(wanted, recorded) {
                 let cached = cached.clone();
                 self.recent[..=place].rotate_right(1);
                 self.stats.hits += 1;
@@ -78,11 +78,11 @@ impl Plans {
         if snapshot.targets.is_empty() {
             return (snapshot, None);
         }
-        let known = self.cached.get(&snapshot.trail.graph).cloned();
+        let known = self.cached.get(&snapshot.recorded.graph).cloned();
         match &known {
             Some(cached) => {
                 self.stats.hits += 1;
-                self.remember(&snapshot.trail, cached);
+                self.remember(&snapshot.recorded, cached);
             }
             None => self.stats.misses += 1,
         }
@@ -90,7 +90,7 @@ impl Plans {
     }
 
     /// Puts in a plan; returns the one that is kept.
-    fn insert(&mut self, trail: &Arc<Trail>, made: Arc<Cached>) -> Arc<Cached> {
+    fn insert(&mut self, recorded: &Arc<Recorded>, made: Arc<Cached>) -> Arc<Cached> {
         if self.cached.len() >= MAX_PLANS {
             let age = |cached: &Arc<Cached>| cached.last_run.load(Relaxed);
             let mut ages: Vec<u64> = self.cached.values().map(age).collect();
@@ -98,14 +98,14 @@ impl Plans {
             let oldest_kept = ages[MAX_PLANS / 2];
             self.cached.retain(|_, cached| age(cached) >= oldest_kept);
         }
-        let kept = self.cached.entry(trail.graph.clone()).or_insert(made).clone();
-        self.remember(trail, &kept);
+        let kept = self.cached.entry(recorded.graph.clone()).or_insert(made).clone();
+        self.remember(recorded, &kept);
         kept
     }
 
-    fn remember(&mut self, trail: &Arc<Trail>, cached: &Arc<Cached>) {
+    fn remember(&mut self, recorded: &Arc<Recorded>, cached: &Arc<Cached>) {
         self.recent.truncate(RECENT_PLANS - 1);
-        self.recent.insert(0, (trail.clone(), cached.clone()));
+        self.recent.insert(0, (recorded.clone(), cached.clone()));
     }
 }
 
@@ -184,7 +184,7 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
-        if is_writing() {
+        if is_expanding() {
             return;
         }
         let note = |pending: &mut Vec<Weak<Node>>| {
@@ -308,9 +308,9 @@ impl Device {
     /// Makes the plan of a graph that was not in the cache, and puts it in. Of two threads that make the same plan, the
     /// first to be done is remembered.
     fn new_plan(&self, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
-        let (graph, key) = match snapshot.written.take() {
-            Some(Written { graph, key }) => (graph, Some(key)),
-            None => (snapshot.trail.graph.clone(), None),
+        let (graph, key) = match snapshot.expanded.take() {
+            Some(Expanded { graph, key }) => (graph, Some(key)),
+            None => (snapshot.recorded.graph.clone(), None),
         };
         #[cfg(not(target_arch = "wasm32"))]
         let for_dump = dump_wanted().map(|wanted| (graph.clone(), wanted));
@@ -324,7 +324,7 @@ impl Device {
         }
         let compiled = self.backend().compile(&plan)?;
         let made = Arc::new(Cached { plan, key, compiled, last_run: AtomicU64::new(0) });
-        Ok(lock(&self.engine().plans).insert(&snapshot.trail, made))
+        Ok(lock(&self.engine().plans).insert(&snapshot.recorded, made))
     }
 
     /// The values in host layout; evaluates them first. Several are read in one wait.

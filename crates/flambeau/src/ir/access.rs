@@ -12,12 +12,12 @@ use smallvec::{SmallVec, smallvec};
 
 /// constant + Σ coefficient · data\[index\].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Linear {
+pub(crate) struct DataOffset {
     pub constant: i64,
     pub terms: SmallVec<[(u32, i64); 1]>,
 }
 
-impl Linear {
+impl DataOffset {
     pub fn is_zero(&self) -> bool {
         self.constant == 0 && self.terms.is_empty()
     }
@@ -36,8 +36,8 @@ impl Linear {
 
 /// Only every `step`-th coordinate from `start` on has an element, `len` of them; the others read as zero.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Embedding {
-    pub start: Linear,
+pub(crate) struct Hole {
+    pub start: DataOffset,
     pub step: usize,
     pub len: usize,
 }
@@ -47,21 +47,21 @@ pub(crate) struct Embedding {
 pub(crate) struct Axis {
     pub size: usize,
     pub stride: i64,
-    pub embedding: Option<Embedding>,
+    pub hole: Option<Hole>,
 }
 
 /// A strided map from coordinates to a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Level {
     pub axes: SmallVec<[Axis; 6]>,
-    pub offset: Linear,
+    pub offset: DataOffset,
 }
 
 impl Level {
     fn contiguous(shape: &[usize]) -> Level {
         let strides = Shape::new(shape).strides();
-        let axes = shape.iter().zip(strides).map(|(&size, stride)| Axis { size, stride, embedding: None });
-        Level { axes: axes.collect(), offset: Linear::default() }
+        let axes = shape.iter().zip(strides).map(|(&size, stride)| Axis { size, stride, hole: None });
+        Level { axes: axes.collect(), offset: DataOffset::default() }
     }
 
     fn shape(&self) -> Shape {
@@ -71,7 +71,7 @@ impl Level {
     fn is_contiguous(&self) -> bool {
         let mut expected = 1;
         for axis in self.axes.iter().rev() {
-            if axis.embedding.is_some() || (axis.size != 1 && axis.stride != expected) {
+            if axis.hole.is_some() || (axis.size != 1 && axis.stride != expected) {
                 return false;
             }
             expected *= axis.size as i64;
@@ -81,12 +81,12 @@ impl Level {
 
     /// The same map over another shape of as many elements, if strides can express it.
     fn reshaped(&self, shape: &[usize]) -> Option<Level> {
-        let mut old = self.axes.iter().filter(|axis| axis.size != 1 || axis.embedding.is_some()).peekable();
+        let mut old = self.axes.iter().filter(|axis| axis.size != 1 || axis.hole.is_some()).peekable();
         let mut axes: SmallVec<[Axis; 6]> = SmallVec::new();
         let mut d = 0;
         while d < shape.len() || old.peek().is_some() {
             if d < shape.len() && shape[d] == 1 && old.peek().is_none_or(|axis| axis.size != 1) {
-                axes.push(Axis { size: 1, stride: 0, embedding: None });
+                axes.push(Axis { size: 1, stride: 0, hole: None });
                 d += 1;
                 continue;
             }
@@ -110,13 +110,13 @@ impl Level {
                 continue;
             }
             let joined = group.windows(2).all(|pair| pair[0].stride == pair[1].stride * pair[1].size as i64);
-            if !joined || group.iter().any(|axis| axis.embedding.is_some()) {
+            if !joined || group.iter().any(|axis| axis.hole.is_some()) {
                 return None;
             }
             let mut stride = group[group.len() - 1].stride;
             let split = axes.len();
             for &size in shape[begin..d].iter().rev() {
-                axes.insert(split, Axis { size, stride, embedding: None });
+                axes.insert(split, Axis { size, stride, hole: None });
                 stride *= size as i64;
             }
         }
@@ -146,9 +146,9 @@ impl Access {
         access
     }
 
-    /// Reads this access through one more view, whose result has shape `out`. `datum` is the index of the view's
+    /// Reads this access through one more view, whose result has shape `out`. `data_start` is the index of the view's
     /// first number in the plan's data.
-    pub fn through(mut self, view: &View, out: &Shape, datum: u32) -> Access {
+    pub fn through(mut self, view: &View, out: &Shape, data_start: u32) -> Access {
         let level = &mut self.levels[0];
         match view {
             View::Reshape => {
@@ -168,9 +168,9 @@ impl Access {
                     .axes
                     .iter()
                     .zip(out.iter())
-                    .any(|(axis, &size)| changed(axis, size) && axis.embedding.is_some())
+                    .any(|(axis, &size)| changed(axis, size) && axis.hole.is_some())
                 {
-                    return self.fresh_level().through(view, out, datum);
+                    return self.fresh_level().through(view, out, data_start);
                 }
                 for (axis, &size) in level.axes.iter_mut().zip(out.iter()) {
                     if changed(axis, size) {
@@ -180,31 +180,31 @@ impl Access {
             }
             View::Slice { dim, step } => {
                 let axis = &mut level.axes[*dim];
-                match &mut axis.embedding {
+                match &mut axis.hole {
                     None => {
-                        level.offset.add_datum(datum, axis.stride);
+                        level.offset.add_datum(data_start, axis.stride);
                         axis.stride *= *step as i64;
                     }
-                    Some(embedding) if *step == 1 => embedding.start.add_datum(datum, -1),
-                    Some(_) => return self.fresh_level().through(view, out, datum),
+                    Some(hole) if *step == 1 => hole.start.add_datum(data_start, -1),
+                    Some(_) => return self.fresh_level().through(view, out, data_start),
                 }
                 axis.size = out[*dim];
             }
             View::Embed { dim, step } => {
                 let axis = &mut level.axes[*dim];
-                if axis.embedding.is_some() {
-                    return self.fresh_level().through(view, out, datum);
+                if axis.hole.is_some() {
+                    return self.fresh_level().through(view, out, data_start);
                 }
-                let start = Linear { constant: 0, terms: smallvec![(datum, 1)] };
-                axis.embedding = Some(Embedding { start, step: *step, len: axis.size });
+                let start = DataOffset { constant: 0, terms: smallvec![(data_start, 1)] };
+                axis.hole = Some(Hole { start, step: *step, len: axis.size });
                 axis.size = out[*dim];
             }
             View::Window { dim, step } => {
                 let axis = &mut level.axes[*dim];
-                if axis.embedding.is_some() {
-                    return self.fresh_level().through(view, out, datum);
+                if axis.hole.is_some() {
+                    return self.fresh_level().through(view, out, data_start);
                 }
-                let element = Axis { size: out[out.rank() - 1], stride: axis.stride, embedding: None };
+                let element = Axis { size: out[out.rank() - 1], stride: axis.stride, hole: None };
                 axis.stride *= *step as i64;
                 axis.size = out[*dim];
                 level.axes.push(element);
@@ -231,7 +231,7 @@ impl Access {
 
     /// Do some coordinates have no element?
     pub fn has_zeros(&self) -> bool {
-        self.levels.iter().any(|level| level.axes.iter().any(|axis| axis.embedding.is_some()))
+        self.levels.iter().any(|level| level.axes.iter().any(|axis| axis.hole.is_some()))
     }
 
     /// The offset of the element at these coordinates, or None in a pad.
@@ -249,7 +249,7 @@ impl Access {
             number = level.offset.value(data);
             for (axis, &c) in level.axes.iter().zip(&coordinates) {
                 let mut c = c as i64;
-                if let Some(Embedding { start, step, len }) = &axis.embedding {
+                if let Some(Hole { start, step, len }) = &axis.hole {
                     c -= start.value(data);
                     let step = *step as i64;
                     if c < 0 || c % step != 0 || c / step >= *len as i64 {
@@ -272,12 +272,12 @@ pub(crate) fn collapse(space: &mut Vec<usize>, fixed: usize, accesses: &mut [&mu
     while d < space.len() {
         let mergeable = |axes: &[Axis]| {
             let (outer, inner) = (&axes[d], &axes[d + 1]);
-            outer.embedding.is_none()
-                && inner.embedding.is_none()
+            outer.hole.is_none()
+                && inner.hole.is_none()
                 && (outer.size == 1 || inner.size == 1 || outer.stride == inner.stride * inner.size as i64)
         };
         let removable =
-            space[d] == 1 && accesses.iter().all(|access| access.levels[0].axes[d].embedding.is_none());
+            space[d] == 1 && accesses.iter().all(|access| access.levels[0].axes[d].hole.is_none());
         if removable {
             space.remove(d);
             accesses.iter_mut().for_each(|access| drop(access.levels[0].axes.remove(d)));

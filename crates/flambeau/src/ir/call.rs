@@ -75,7 +75,7 @@ pub(crate) struct StructuredCall {
     pub inputs: Vec<Operand>,
     /// Where results go; with an epilogue that says it, and only what they are counts here.
     pub outputs: Vec<(Place, Meta)>,
-    pub datum: u32,
+    pub data_start: u32,
     pub node: u32,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.

@@ -52,12 +52,12 @@ impl Inst {
 pub(crate) enum InstKind {
     /// An element of an input; zero where the access has none.
     Load { operand: usize, access: Access },
-    /// data\[datum\]; zero where the access has none.
-    Constant { datum: u32, access: Access },
+    /// data\[data_start\]; zero where the access has none.
+    Constant { data_start: u32, access: Access },
     /// The access's offset itself, as I32.
     Index { access: Access },
-    /// Random bits for element `offset` of a draw with key and counter data\[datum..datum + 4\].
-    Bits { datum: u32, access: Access },
+    /// Random bits for element `offset` of a draw with key and counter data\[data_start..data_start + 4\].
+    Bits { data_start: u32, access: Access },
     /// Has the device been free of faults?
     Healthy,
     /// An elementwise primitive.

@@ -1,6 +1,6 @@
 //! Programs: a shader with its buffers, numbers and size, as a backend dispatches it.
 
-use super::access::Linear;
+use super::access::DataOffset;
 use crate::dtype::Lane;
 use crate::error::Error;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(crate) enum Param {
     /// data\[index\] in the form a lane type has it.
     Data(u32, Lane),
     /// An offset or a start that depends on data.
-    Linear(Linear),
+    Offset(DataOffset),
     /// The run's number, for fault reports.
     Run,
     /// A word of what the run's kernels are told about faults: its slot, then runs that it is made from.

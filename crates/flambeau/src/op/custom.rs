@@ -139,7 +139,7 @@ impl Kernels for Custom {
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         let inputs = (0..call.inputs.len()).map(Bound::Input);
         let outputs = (0..call.outputs.len()).map(Bound::Output);
-        let word = |index: usize| Param::Data(call.datum + index as u32, Lane::U32);
+        let word = |index: usize| Param::Data(call.data_start + index as u32, Lane::U32);
         Ok(vec![Program {
             label: self.name,
             source: self.source.to_string(),

@@ -22,7 +22,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         op: op.kernels(),
         inputs: inputs.iter().enumerate().map(operand).collect(),
         outputs: outputs.iter().enumerate().map(output).collect(),
-        datum: 0,
+        data_start: 0,
         node: 0,
         epilogue: None,
     }

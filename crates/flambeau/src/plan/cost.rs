@@ -15,7 +15,7 @@ pub(crate) struct Cost {
     pub elements: u64,
     /// Multiplications and additions of products and convolutions; one for every other op and element.
     pub flops: u64,
-    /// Bytes of the operands read and of the results written, each counted once.
+    /// Bytes of the operands read and of the results expanded, each counted once.
     pub bytes: u64,
 }
 

@@ -13,7 +13,7 @@
 
 use super::Plan;
 use super::graph::Graph;
-use crate::ir::access::{Access, Axis, Level, Linear};
+use crate::ir::access::{Access, Axis, DataOffset, Level};
 use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Place};
 use std::fmt::Write;
@@ -93,12 +93,12 @@ fn instruction(fused: &Fused, inst: &Inst, given: Option<usize>) -> String {
     let numbers = |args: &[usize]| args.iter().map(|arg| format!(" v{arg}")).collect::<String>();
     match &inst.kind {
         InstKind::Load { operand: from, access: through } => format!("{}{}", operand(*from), access(through)),
-        InstKind::Constant { datum, access: through } if through.has_zeros() => {
-            format!("d{datum}{}", access(through))
+        InstKind::Constant { data_start, access: through } if through.has_zeros() => {
+            format!("d{data_start}{}", access(through))
         }
-        InstKind::Constant { datum, .. } => format!("d{datum}"),
+        InstKind::Constant { data_start, .. } => format!("d{data_start}"),
         InstKind::Index { access: through } => format!("index{}", access(through)),
-        InstKind::Bits { datum, access: through } => format!("bits d{datum}{}", access(through)),
+        InstKind::Bits { data_start, access: through } => format!("bits d{data_start}{}", access(through)),
         InstKind::Healthy => "healthy".into(),
         InstKind::Map { op, args } => format!("{}{}", op.name, numbers(args)),
         InstKind::Cast { arg } => format!("{} v{arg}", inst.dtype),
@@ -122,7 +122,7 @@ fn access(access: &Access) -> String {
 }
 
 fn level(level: &Level) -> String {
-    let axis = |axis: &Axis| match &axis.embedding {
+    let axis = |axis: &Axis| match &axis.hole {
         None => axis.stride.to_string(),
         Some(hole) => format!("{}{{{}/{}:{}}}", axis.stride, linear(&hole.start), hole.step, hole.len),
     };
@@ -131,11 +131,11 @@ fn level(level: &Level) -> String {
 }
 
 /// `+constant+2·d0`, without what is zero.
-fn linear(linear: &Linear) -> String {
+fn linear(linear: &DataOffset) -> String {
     let constant = if linear.constant == 0 { String::new() } else { format!("{:+}", linear.constant) };
-    let term = |&(datum, factor): &(u32, i64)| match factor {
-        1 => format!("+d{datum}"),
-        factor => format!("{factor:+}·d{datum}"),
+    let term = |&(data_start, factor): &(u32, i64)| match factor {
+        1 => format!("+d{data_start}"),
+        factor => format!("{factor:+}·d{data_start}"),
     };
     constant + &linear.terms.iter().map(term).collect::<String>()
 }

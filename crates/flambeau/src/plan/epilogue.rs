@@ -4,9 +4,9 @@
 //! A fused kernel without reductions that reads a structured kernel's results in their order is taken into it. Where
 //! others read the results too, they are stored beside what the epilogue makes of them.
 
+use super::fuse::{Fuser, MAX_BINDINGS, MAX_LOOKBACK};
 use super::graph::Ref;
 use super::lower::{Lowered, in_running_order};
-use super::schedule::{MAX_BEHIND, MAX_BINDINGS, Scheduler};
 use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Fused, InstKind, Kernel, Output, Place};
 use crate::op::{Op, View};
@@ -16,7 +16,7 @@ const MAX_OPS: usize = 24;
 /// How far the search for a cycle goes before it gives up and keeps the kernels apart.
 const MAX_SEARCH: usize = 512;
 
-impl Scheduler<'_> {
+impl Fuser<'_> {
     /// Is it made, element by element, from the results of a structured kernel that nothing else reads? That kernel will
     /// do it then (`epilogue`).
     pub fn may_be_epilogue(&self, index: u32) -> bool {
@@ -26,7 +26,7 @@ impl Scheduler<'_> {
             seen += 1;
             let node = &self.graph.nodes[node as usize];
             match &node.op {
-                Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_BEHIND => {
+                Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_LOOKBACK => {
                     let alone = |input: &&Ref| self.consumers[input.node as usize].len() == 1;
                     let inputs = node.inputs.iter().filter(alone).map(|input| input.node);
                     stack.extend(inputs);

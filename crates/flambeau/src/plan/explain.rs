@@ -4,8 +4,10 @@
 use super::Plan;
 use super::cost::bytes_of;
 use super::graph::Graph;
+use super::rules::Rule;
 use crate::dtype::DType;
 use crate::ir::kernel::Kernel;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Describes a plan made from a graph.
@@ -30,6 +32,9 @@ pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u6
         let ops = kernel.describe().join(" → ");
         _ = writeln!(text, "{number:>4}  {:>10}  {:>10}  {elements:<16}  {ops}", size(read), size(written));
     }
+    for (rule, nodes) in placed(plan, graph) {
+        _ = writeln!(text, "{}: {}", rule.text(), nodes.join(", "));
+    }
     let temporaries: u64 = plan.slots.iter().sum();
     let results: u64 = plan.roots.iter().map(|&place| bytes(place)).sum();
     _ = writeln!(
@@ -40,6 +45,17 @@ pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u6
         plan.slots.len()
     );
     text
+}
+
+/// The nodes that each rule of fusion placed, but for those that are just there.
+fn placed(plan: &Plan, graph: &Graph) -> BTreeMap<Rule, Vec<String>> {
+    let mut placed: BTreeMap<Rule, Vec<String>> = BTreeMap::new();
+    for (number, (&rule, node)) in plan.rules.iter().zip(&graph.nodes).enumerate() {
+        if let (Some(op), false) = (&node.op, matches!(rule, Rule::Unused | Rule::LookedThrough)) {
+            placed.entry(rule).or_default().push(format!("{} #{number}", op.name()));
+        }
+    }
+    placed
 }
 
 /// Bytes for people.

@@ -3,7 +3,7 @@
 //! The list without its data is the key of the plan cache: two graphs with equal lists run the same plan. Equal
 //! subexpressions are merged while the list is made, except across checkpoint regions, which exist to be recomputed.
 
-use super::write_out::{Written, has_composites, write_out};
+use super::expand::{Expanded, expand, has_composites};
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
@@ -28,7 +28,7 @@ pub(crate) struct GraphNode {
     pub inputs: SmallVec<[Ref; 3]>,
     pub outputs: SmallVec<[Meta; 1]>,
     /// The index of its first number in the graph's data.
-    pub datum: u32,
+    pub data_start: u32,
     pub region: u32,
 }
 
@@ -60,7 +60,7 @@ impl Graph {
 
 /// A graph with everything one run of it needs.
 pub(crate) struct Snapshot {
-    pub trail: Arc<Trail>,
+    pub recorded: Arc<Recorded>,
     /// The values of the input nodes, in the order of the list.
     pub inputs: Vec<Arc<Storage>>,
     /// Numbers that may differ from run to run.
@@ -70,17 +70,17 @@ pub(crate) struct Snapshot {
     /// The line that created each node.
     pub locations: Vec<&'static Location<'static>>,
     /// The graph in primitives, if it is a new one and has composites.
-    pub written: Option<Written>,
+    pub expanded: Option<Expanded>,
 }
 
 impl Snapshot {
     pub fn graph(&self) -> &Graph {
-        &self.trail.graph
+        &self.recorded.graph
     }
 }
 
 /// A graph, and what each node that led to it has become: enough to recognise the same graph when it comes again.
-pub(crate) struct Trail {
+pub(crate) struct Recorded {
     pub graph: Graph,
     /// The entry of each node, in the order in which a capture meets them.
     entries: Vec<u32>,
@@ -95,16 +95,16 @@ pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
     let mut snapshot = snapshot.expect("a new list takes every node");
     if has_composites(&snapshot.graph().nodes) {
         *captures += 1;
-        snapshot.written = Some(write_out(&snapshot, *captures - 1, *captures));
+        snapshot.expanded = Some(expand(&snapshot, *captures - 1, *captures));
     }
     snapshot
 }
 
-/// The same, if it leads to the graph of `trail`: nodes are compared with that instead of being copied and hashed.
-pub(crate) fn follow(wanted: &[Value], trail: &Arc<Trail>) -> Option<Snapshot> {
+/// The same, if it leads to the graph of `recorded`: nodes are compared with that instead of being copied and hashed.
+pub(crate) fn replay(wanted: &[Value], recorded: &Arc<Recorded>) -> Option<Snapshot> {
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     *captures += 1;
-    collect(wanted, *captures, List::Known { trail: trail.clone(), met: 0 })
+    collect(wanted, *captures, List::Known { recorded: recorded.clone(), met: 0 })
 }
 
 fn collect(wanted: &[Value], capture: u64, list: List) -> Option<Snapshot> {
@@ -132,33 +132,33 @@ pub(super) enum List {
         entries: Vec<u32>,
     },
     /// Those of an earlier capture, as long as what is met agrees with them.
-    Known { trail: Arc<Trail>, met: usize },
+    Known { recorded: Arc<Recorded>, met: usize },
 }
 
 /// A node as a capture meets it.
-pub(super) struct Met<'a> {
+pub(super) struct Visited<'a> {
     pub node: &'a Node,
     /// What it computes, unless its value is there.
     pub op: Option<&'a Op>,
     pub inputs: SmallVec<[Ref; 3]>,
     pub data: &'a [Scalar],
     /// The index of its first number in the graph's data, if it has any.
-    pub datum: u32,
+    pub data_start: u32,
     pub region: u32,
 }
 
-impl Met<'_> {
+impl Visited<'_> {
     fn is(&self, entry: &GraphNode) -> bool {
         entry.op.as_ref() == self.op
             && entry.inputs == self.inputs
             && entry.region == self.region
-            && entry.datum == self.datum
+            && entry.data_start == self.data_start
             && entry.outputs == self.node.outputs
     }
 
     fn entry(self) -> GraphNode {
-        let Met { node, op, inputs, datum, region, .. } = self;
-        GraphNode { op: op.cloned(), inputs, outputs: node.outputs.clone(), datum, region }
+        let Visited { node, op, inputs, data_start, region, .. } = self;
+        GraphNode { op: op.cloned(), inputs, outputs: node.outputs.clone(), data_start, region }
     }
 }
 
@@ -175,17 +175,17 @@ impl List {
     pub fn into_nodes(self) -> Vec<GraphNode> {
         match self {
             List::New { nodes, .. } => nodes,
-            List::Known { trail, .. } => trail.graph.nodes.clone(),
+            List::Known { recorded, .. } => recorded.graph.nodes.clone(),
         }
     }
 
     /// The entry that a node becomes; None where that is not the one of the earlier capture.
-    pub fn entry(&mut self, met: Met) -> Option<u32> {
+    pub fn entry(&mut self, met: Visited) -> Option<u32> {
         match self {
-            List::Known { trail, met: count } => {
-                let entry = *trail.entries.get(*count)?;
+            List::Known { recorded, met: count } => {
+                let entry = *recorded.entries.get(*count)?;
                 *count += 1;
-                met.is(&trail.graph.nodes[entry as usize]).then_some(entry)
+                met.is(&recorded.graph.nodes[entry as usize]).then_some(entry)
             }
             List::New { nodes, merged, entries } => {
                 // Values that are there, and those that depend on data, are not merged.
@@ -241,7 +241,7 @@ impl Builder {
     }
 
     /// Puts a node on the list.
-    fn place(&mut self, met: Met) -> Option<u32> {
+    fn place(&mut self, met: Visited) -> Option<u32> {
         let node = met.node;
         let entry = self.list.entry(met)?;
         if entry as usize == self.locations.len() {
@@ -265,7 +265,7 @@ impl Builder {
                 State::Ready(storages) => {
                     // It has left its region. One with several outputs is listed whole; each is an input of the plan.
                     let inputs = SmallVec::new();
-                    self.place(Met { node, op: None, inputs, data: &[], datum: 0, region: 0 })?;
+                    self.place(Visited { node, op: None, inputs, data: &[], data_start: 0, region: 0 })?;
                     self.inputs.extend(storages.iter().cloned());
                 }
                 State::Pending { inputs, .. } if !expanded => {
@@ -275,9 +275,10 @@ impl Builder {
                 }
                 State::Pending { op, inputs, data } => {
                     let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
-                    let datum = if data.is_empty() { 0 } else { self.data.len() as u32 };
+                    let data_start = if data.is_empty() { 0 } else { self.data.len() as u32 };
                     let region = self.region(node);
-                    let entry = self.place(Met { node, op: Some(op), inputs, data, datum, region })?;
+                    let entry =
+                        self.place(Visited { node, op: Some(op), inputs, data, data_start, region })?;
                     self.data.extend_from_slice(data);
                     self.pending.push((node.clone(), entry));
                 }
@@ -299,24 +300,24 @@ impl Builder {
     fn finish(self, wanted: &[Value]) -> Option<Snapshot> {
         let wanted: Vec<u32> = wanted.iter().map(|value| self.resolve(value).node).collect();
         let Builder { list, inputs, data, locations, pending, .. } = self;
-        let (trail, first_root) = match list {
+        let (recorded, first_root) = match list {
             List::New { nodes, entries, .. } => {
                 let mut graph = Graph { nodes, roots: Vec::new() };
                 let (roots, first_root) = roots(&graph, &wanted, &pending);
                 graph.roots = roots;
-                (Arc::new(Trail { graph, entries }), first_root)
+                (Arc::new(Recorded { graph, entries }), first_root)
             }
-            List::Known { trail, met } => {
-                let (roots, first_root) = roots(&trail.graph, &wanted, &pending);
-                if met != trail.entries.len() || roots != trail.graph.roots {
+            List::Known { recorded, met } => {
+                let (roots, first_root) = roots(&recorded.graph, &wanted, &pending);
+                if met != recorded.entries.len() || roots != recorded.graph.roots {
                     return None;
                 }
-                (trail, first_root)
+                (recorded, first_root)
             }
         };
         let filled = pending.into_iter().map(|(node, index)| (node, first_root[index as usize]));
         let targets = filled.filter(|(_, first)| *first != usize::MAX).collect();
-        Some(Snapshot { trail, inputs, data, targets, locations, written: None })
+        Some(Snapshot { recorded, inputs, data, targets, locations, expanded: None })
     }
 }
 

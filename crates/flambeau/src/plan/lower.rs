@@ -1,8 +1,9 @@
-//! Turns a schedule into kernels: instructions, accesses, operands, and the order they run in.
+//! Turns a fusion into kernels: instructions, accesses, operands, and the order they run in.
 
+use super::fuse::{Fusion, Role, Step};
 use super::graph::{Graph, Ref};
-use super::rows::{Space, same_elements};
-use super::schedule::{Role, Schedule, Step};
+use super::reads::{access_of, held_by};
+use super::space::{Space, same_elements};
 use crate::host::sorted_by;
 use crate::ir::access::{Access, Axis, Level, collapse};
 use crate::ir::call::{Layout, Operand, StructuredCall};
@@ -12,50 +13,6 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// The value in memory through which `value` is read, given how the reader wants it to lie: what it is a view of if it
-/// can be read through that, else the first view on the way to it that will do. Readers of different views of one value
-/// (a matrix and its transpose) so share memory.
-pub(crate) fn held_by(graph: &Graph, value: Ref, layout: Layout) -> Ref {
-    let base = graph.base(value);
-    let mut chain = vec![value];
-    while let Some(&last) = chain.last()
-        && last != base
-    {
-        chain.push(graph.node(last).inputs[0]);
-    }
-    let numel = graph.meta(value).numel();
-    let holds = |&held: &Ref| {
-        let access = access_of(graph, value, held);
-        let readable = match layout {
-            Layout::Contiguous => access.is_contiguous(),
-            Layout::Strided => access.is_strided(),
-        };
-        let is_source = graph.node(held).op.as_ref().is_some_and(Op::is_source);
-        readable && !is_source && (held == base || graph.meta(held).numel() <= numel)
-    };
-    chain.into_iter().rev().find(holds).unwrap_or(value)
-}
-
-/// How `value` is found in the memory of `held`, which is itself or a value it is a view of.
-fn access_of(graph: &Graph, value: Ref, held: Ref) -> Access {
-    let mut views = Vec::new();
-    let mut at = value;
-    while at != held {
-        views.push(at);
-        at = graph.node(at).inputs[0];
-    }
-    let start = Access::contiguous(&graph.meta(held).shape);
-    views.iter().rev().fold(start, |access, &view| through(graph, access, view.node))
-}
-
-pub(super) fn through(graph: &Graph, access: Access, view: u32) -> Access {
-    let node = &graph.nodes[view as usize];
-    match &node.op {
-        Some(Op::View(view)) => access.through(view, &node.outputs[0].shape, node.datum),
-        _ => access,
-    }
-}
-
 /// Kernels in running order, and where every stored value lies.
 pub(crate) struct Lowered {
     pub kernels: Vec<Kernel>,
@@ -64,7 +21,7 @@ pub(crate) struct Lowered {
     pub buffers: Vec<Ref>,
 }
 
-pub(crate) fn lower(graph: &Graph, mut schedule: Schedule) -> Lowered {
+pub(crate) fn lower(graph: &Graph, mut fusion: Fusion) -> Lowered {
     let (mut places, mut buffers, mut inputs) = (HashMap::new(), Vec::new(), 0);
     for (index, node) in graph.nodes.iter().enumerate() {
         for output in 0..node.outputs.len() as u32 {
@@ -72,19 +29,19 @@ pub(crate) fn lower(graph: &Graph, mut schedule: Schedule) -> Lowered {
             if node.op.is_none() {
                 places.insert(value, Place::Input(inputs));
                 inputs += 1;
-            } else if schedule.stored[index] {
+            } else if fusion.stored[index] {
                 places.insert(value, Place::Buffer(buffers.len() as u32));
                 buffers.push(value);
             }
         }
     }
     let mut kernels: Vec<(u32, Kernel)> = Vec::new();
-    for group in 0..schedule.groups.len() {
-        let program_order = schedule.groups[group].outputs.iter().map(|&(node, _)| node).max().unwrap_or(0);
-        let kernel = Emitter::new(graph, &mut schedule, &places, group).finish();
+    for group in 0..fusion.groups.len() {
+        let program_order = fusion.groups[group].outputs.iter().map(|&(node, _)| node).max().unwrap_or(0);
+        let kernel = Emitter::new(graph, &mut fusion, &places, group).finish();
         kernels.push((program_order, Kernel::Fused(kernel)));
     }
-    for (index, role) in schedule.roles.iter().enumerate() {
+    for (index, role) in fusion.roles.iter().enumerate() {
         if *role == Role::Structured {
             kernels.push((index as u32, Kernel::Structured(structured(graph, &places, index as u32))));
         }
@@ -113,7 +70,7 @@ fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> Struct
     StructuredCall {
         outputs: outputs.collect(),
         inputs,
-        datum: node.datum,
+        data_start: node.data_start,
         node: index,
         op: op.kernels(),
         epilogue: None,
@@ -144,7 +101,7 @@ pub(super) fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kern
         });
         let before = stack.len();
         stack.extend(waits.filter(|&producer| !done[producer]));
-        assert!(stack.len() <= 2 * kernels.len() * kernels.len() + 2, "the schedule has a cycle");
+        assert!(stack.len() <= 2 * kernels.len() * kernels.len() + 2, "the fusion has a cycle");
         if stack.len() == before {
             done[index] = true;
             order.push(index);
@@ -158,7 +115,7 @@ pub(super) fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kern
 /// Writes the instructions of one fused kernel.
 struct Emitter<'a> {
     graph: &'a Graph,
-    schedule: &'a mut Schedule,
+    fusion: &'a mut Fusion,
     places: &'a HashMap<Ref, Place>,
     group: usize,
     space: Space,
@@ -168,19 +125,14 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(
-        graph: &'a Graph,
-        schedule: &'a mut Schedule,
-        places: &'a HashMap<Ref, Place>,
-        group: usize,
-    ) -> Self {
-        let space = schedule.groups[group].space.clone();
+    fn new(graph: &'a Graph, fusion: &'a mut Fusion, places: &'a HashMap<Ref, Place>, group: usize) -> Self {
+        let space = fusion.groups[group].space.clone();
         let (insts, inputs, known) = (Vec::new(), Vec::new(), HashMap::new());
-        Emitter { graph, schedule, places, group, space, insts, inputs, known }
+        Emitter { graph, fusion, places, group, space, insts, inputs, known }
     }
 
     fn finish(mut self) -> Fused {
-        let outputs = self.schedule.groups[self.group].outputs.clone();
+        let outputs = self.fusion.groups[self.group].outputs.clone();
         let stored = outputs.into_iter().map(|(node, path)| {
             let value = Ref { node, output: 0 };
             let meta = self.graph.meta(value);
@@ -205,7 +157,7 @@ impl<'a> Emitter<'a> {
         for access in &mut accesses {
             **access = std::mem::take(*access).through(&View::Permute(order.clone()), &sorted, 0);
             let axes = access.levels[0].axes.iter_mut();
-            axes.filter(|axis| axis.size == 1 && axis.embedding.is_none()).for_each(|axis| axis.stride = 0);
+            axes.filter(|axis| axis.size == 1 && axis.hole.is_none()).for_each(|axis| axis.stride = 0);
         }
         kernel.kept = collapse(&mut kernel.space, kept, &mut accesses);
         kernel
@@ -216,14 +168,14 @@ impl<'a> Emitter<'a> {
         let mut pads = false;
         while let Some(view) = self.graph.node(value).view() {
             pads |= matches!(view, View::Embed { .. });
-            path = self.schedule.paths.of(Step::View { parent: path, view: value.node });
+            path = self.fusion.paths.of(Step::View { parent: path, view: value.node });
             value = self.graph.node(value).inputs[0];
         }
         let is_source = self.graph.node(value).op.as_ref().is_some_and(Op::is_source);
         // All its uses here are at paths that find the same elements.
-        let here = match self.schedule.roles[value.node as usize] {
+        let here = match self.fusion.roles[value.node as usize] {
             Role::Member { group, path } if group as usize == self.group => Some(path),
-            Role::Copied => Some(path),
+            Role::Recomputed => Some(path),
             _ => is_source.then_some(path),
         };
         if let Some(path) = here {
@@ -248,7 +200,7 @@ impl<'a> Emitter<'a> {
         let shape = &node.outputs[0].shape;
         match node.op.as_ref().expect("inputs are loaded, not computed") {
             Op::View(view) => {
-                let inner = self.schedule.paths.of(Step::View { parent: path, view: value.node });
+                let inner = self.fusion.paths.of(Step::View { parent: path, view: value.node });
                 let result = self.emit(node.inputs[0], inner);
                 let computed = self.insts[result].kind.access().is_none();
                 if matches!(view, View::Embed { .. }) && computed {
@@ -258,14 +210,14 @@ impl<'a> Emitter<'a> {
                 result
             }
             Op::Constant => self.once(value, path, |this| InstKind::Constant {
-                datum: node.datum,
+                data_start: node.data_start,
                 access: this.climb(Access::contiguous(shape), path),
             }),
             Op::Iota { dim } => self.once(value, path, |this| InstKind::Index {
                 access: this.climb(Access::coordinate(shape, *dim), path),
             }),
             Op::Bits => self.once(value, path, |this| InstKind::Bits {
-                datum: node.datum,
+                data_start: node.data_start,
                 access: this.climb(Access::contiguous(shape), path),
             }),
             Op::Healthy => self.once(value, path, |_| InstKind::Healthy),
@@ -278,7 +230,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Gather { dim } => self.once(value, path, |this| this.gather(value, *dim, path)),
             Op::Reduce(reduce) => self.once(value, path, |this| {
-                let inner = this.schedule.paths.of(Step::Inner(value.node));
+                let inner = this.fusion.paths.of(Step::Inner(value.node));
                 InstKind::Reduce { arg: this.emit(node.inputs[0], inner), reduce: reduce.clone() }
             }),
             op @ (Op::Structured(_) | Op::Composite(_) | Op::Unsaved) => {
@@ -298,7 +250,7 @@ impl<'a> Emitter<'a> {
             level.axes.iter().zip(node.outputs[0].shape.iter()).enumerate().map(|(d, (axis, &size))| Axis {
                 size,
                 stride: if d == dim { 0 } else { axis.stride },
-                embedding: None,
+                hole: None,
             });
         let here = Level { axes: axes.collect(), offset: level.offset.clone() };
         let access = self.climb(Access { levels: SmallVec::from_elem(here, 1) }, path);
@@ -309,7 +261,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn climb(&self, access: Access, path: u32) -> Access {
-        self.space.climb(self.graph, &self.schedule.paths, access, path)
+        self.space.climb(self.graph, &self.fusion.paths, access, path)
     }
 
     fn once(&mut self, value: Ref, path: u32, make: impl FnOnce(&mut Self) -> InstKind) -> usize {
@@ -317,7 +269,7 @@ impl<'a> Emitter<'a> {
             return known;
         }
         let kind = make(self);
-        let inner = self.schedule.paths.is_inner(path);
+        let inner = self.fusion.paths.is_inner(path);
         let position = self.alike(&kind, inner).unwrap_or_else(|| self.push(kind, value, path));
         self.known.insert((value, path), position);
         position
@@ -336,7 +288,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn push(&mut self, kind: InstKind, value: Ref, path: u32) -> usize {
-        let inner = self.schedule.paths.is_inner(path);
+        let inner = self.fusion.paths.is_inner(path);
         self.insts.push(Inst { kind, dtype: self.graph.meta(value).dtype, inner, node: value.node });
         self.insts.len() - 1
     }

@@ -1,25 +1,39 @@
 //! Plans: what an evaluation runs. Made once per graph structure, cached, and run again with other inputs and data.
 //!
-//! `graph` snapshots the nodes, `write_out` turns composites into primitives, `schedule` groups them into kernels, `lower` writes the kernels down, and this file
-//! places their memory and keeps the cache. Nothing here knows a backend.
+//! The passes, in order, each in a file of its own:
+//!
+//! 1. `graph`: the snapshot of the nodes that are needed, and its key;
+//! 2. `expand`: composites become primitives;
+//! 3. `fuse`: which nodes share a kernel, by the `rules`; `space` (a kernel's coordinates), `kernel_inputs` (what it would
+//!    read), `recompute` (what is computed twice) and `reads` (through which memory a value is read) help it;
+//! 4. `lower`: kernels, instructions, accesses; `phases`: kernels that go over their rows more than once;
+//! 5. `epilogue`: elementwise work joins the product or convolution before it;
+//! 6. `pack`: values are written where they are packed;
+//! 7. `memory`: temporaries share slots;
+//! 8. `cost`: FLOPs and bytes.
+//!
+//! `verify` says what a legal plan is, `explain` and `dump` write one down. Nothing here knows a backend.
 
-mod copies;
 mod cost;
 mod dump;
 mod epilogue;
+pub(crate) mod expand;
 mod explain;
-mod frontier;
+mod fuse;
+pub(crate) mod graph;
+mod kernel_inputs;
+mod lower;
+mod memory;
 mod pack;
+mod phases;
+mod reads;
+mod recompute;
+mod rules;
+mod space;
 #[cfg(test)]
 mod tests;
 #[cfg(debug_assertions)]
 mod verify;
-
-pub(crate) mod graph;
-pub(crate) mod lower;
-pub(crate) mod rows;
-pub(crate) mod schedule;
-pub(crate) mod write_out;
 
 use crate::dtype::DType;
 use crate::ir::kernel::{Kernel, Place, PlanBuffer};
@@ -28,6 +42,8 @@ pub(crate) use cost::Cost;
 pub(crate) use dump::dump;
 pub(crate) use explain::explain;
 use graph::{Graph, Ref};
+use lower::Lowered;
+use rules::Rule;
 use std::collections::HashSet;
 
 /// Kernels in running order, with their memory.
@@ -41,6 +57,8 @@ pub(crate) struct Plan {
     pub roots: Vec<Place>,
     /// What a run of each kernel costs.
     pub costs: Vec<Cost>,
+    /// Why each node of the graph is where it is.
+    pub rules: Vec<Rule>,
 }
 
 /// How a plan is to be made for a device.
@@ -55,31 +73,16 @@ pub(crate) struct PlanOptions {
 }
 
 impl Plan {
-    /// Makes the plan of a graph.
-    pub fn new(mut graph: Graph, options: PlanOptions) -> Plan {
-        // A root that only reshapes a stored value shares its memory.
-        for root in &mut graph.roots {
-            *root = reshaped_from(&graph.nodes, *root);
-        }
-        let schedule = schedule::schedule(&graph, options.fuse);
-        let mut lowered = lower::lower(&graph, schedule);
+    /// Makes the plan of a graph: the passes, in order.
+    pub fn new(graph: Graph, options: PlanOptions) -> Plan {
+        let graph = share_reshaped_roots(graph);
+        let fusion = fuse::fuse(&graph, options.fuse);
+        let rules = fusion.rules.clone();
+        let mut lowered = lower::lower(&graph, fusion);
         if options.fuse {
             epilogue::fuse(&mut lowered, &graph.roots);
         }
-        let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
-        let kept: HashSet<Place> = roots.iter().copied().collect();
-        let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
-            let meta = graph.meta(value);
-            let root = kept.contains(&Place::Buffer(index as u32));
-            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX, within: None }
-        });
-        let mut plan = Plan {
-            buffers: buffers.collect(),
-            kernels: lowered.kernels,
-            slots: Vec::new(),
-            roots,
-            costs: Vec::new(),
-        };
+        let mut plan = Plan::of(lowered, &graph, rules);
         if options.pack_in_place {
             pack::pack_in_place(&mut plan, &graph, options.element_bytes);
         }
@@ -87,9 +90,28 @@ impl Plan {
         plan.costs = Cost::of_kernels(&plan, &graph, options.element_bytes);
         #[cfg(debug_assertions)]
         if let Err(problem) = verify::verify(&plan, &graph, options.element_bytes) {
-            panic!("an illegal plan: {problem}");
+            panic!("an illegal plan: {problem}\n{}", dump(&plan, &graph));
         }
         plan
+    }
+
+    /// Lowered kernels with their buffers, none of which has a place yet.
+    fn of(lowered: Lowered, graph: &Graph, rules: Vec<Rule>) -> Plan {
+        let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
+        let kept: HashSet<Place> = roots.iter().copied().collect();
+        let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
+            let meta = graph.meta(value);
+            let root = kept.contains(&Place::Buffer(index as u32));
+            PlanBuffer { dtype: meta.dtype, numel: meta.numel(), root, slot: usize::MAX, within: None }
+        });
+        Plan {
+            buffers: buffers.collect(),
+            kernels: lowered.kernels,
+            slots: Vec::new(),
+            roots,
+            costs: Vec::new(),
+            rules,
+        }
     }
 
     /// What a run costs.
@@ -103,52 +125,14 @@ impl Plan {
     fn home(&self, buffer: u32) -> u32 {
         self.buffers[buffer as usize].within.map_or(buffer, |(home, _)| home)
     }
+}
 
-    /// Gives each temporary a memory slot; a slot is free again after the last kernel that reads it.
-    fn place_temporaries(&mut self, element_bytes: fn(DType) -> u64) {
-        for index in 0..self.buffers.len() {
-            // A part that outlives the run keeps the whole.
-            let home = self.home(index as u32) as usize;
-            self.buffers[home].root |= self.buffers[index].root;
-        }
-        let mut last_use = vec![0; self.buffers.len()];
-        for (step, kernel) in self.kernels.iter().enumerate() {
-            for place in kernel.inputs().into_iter().chain(kernel.outputs()) {
-                if let Place::Buffer(buffer) = place {
-                    last_use[self.home(buffer) as usize] = step;
-                }
-            }
-        }
-        let mut free: Vec<usize> = Vec::new();
-        for (step, kernel) in self.kernels.iter().enumerate() {
-            for place in kernel.outputs() {
-                let Place::Buffer(index) = place else { continue };
-                let home = self.home(index) as usize;
-                let buffer = &mut self.buffers[home];
-                if buffer.root || buffer.slot != usize::MAX {
-                    continue;
-                }
-                let bytes = buffer.numel as u64 * element_bytes(buffer.dtype);
-                let fits =
-                    |&slot: &usize| self.slots[slot] >= bytes && self.slots[slot] <= bytes.max(4096) * 2;
-                let best = free.iter().copied().filter(fits).min_by_key(|&slot| self.slots[slot]);
-                buffer.slot = best.unwrap_or_else(|| {
-                    self.slots.push(bytes);
-                    self.slots.len() - 1
-                });
-                free.retain(|&slot| slot != buffer.slot);
-            }
-            let ended = kernel.inputs().into_iter().chain(kernel.outputs());
-            for place in ended {
-                let Place::Buffer(index) = place else { continue };
-                let home = self.home(index) as usize;
-                let buffer = &self.buffers[home];
-                if !buffer.root && last_use[home] == step && !free.contains(&buffer.slot) {
-                    free.push(buffer.slot);
-                }
-            }
-        }
+/// A root that only reshapes a stored value shares its memory.
+fn share_reshaped_roots(mut graph: Graph) -> Graph {
+    for root in &mut graph.roots {
+        *root = reshaped_from(&graph.nodes, *root);
     }
+    graph
 }
 
 /// The value a chain of reshapes starts from, where that one can be stored instead.

@@ -2,9 +2,9 @@
 //! the GPU's unchecked shaders rest on exactly this.
 
 use super::Plan;
+use super::fuse::MAX_BINDINGS;
 use super::graph::Graph;
-use super::rows::is_dense;
-use super::schedule::MAX_BINDINGS;
+use super::space::is_dense;
 use crate::dtype::DType;
 use crate::ir::access::{Access, Axis, Level};
 use crate::ir::kernel::{Fused, InstKind, Kernel, Output, Phase, Place};
@@ -211,7 +211,7 @@ impl Checker<'_> {
         let numel = self.sizes.numel(output.place);
         let count = product(level.axes[..kept].iter().map(|axis| axis.size));
         let all = product(level.axes.iter().map(|axis| axis.size));
-        let plain = level.offset.is_zero() && level.axes.iter().all(|axis| axis.embedding.is_none());
+        let plain = level.offset.is_zero() && level.axes.iter().all(|axis| axis.hole.is_none());
         let once_per_row = count == numel
             && is_dense(level.axes[..kept].iter())
             && (all == 0 || level.axes[kept..].iter().all(|axis| axis.size == 1 || axis.stride == 0));
@@ -283,7 +283,7 @@ fn stays_inside(access: &Access, numel: usize, further: i64) -> Result<(), Strin
 
 /// How many coordinates of an axis have an element, at most.
 fn elements(axis: &Axis) -> usize {
-    axis.embedding.as_ref().map_or(axis.size, |embedding| embedding.len.min(axis.size))
+    axis.hole.as_ref().map_or(axis.size, |hole| hole.len.min(axis.size))
 }
 
 /// The smallest and the largest number of a level, without its offset.

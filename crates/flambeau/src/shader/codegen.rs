@@ -421,8 +421,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let Located { at, exists } = self.locate(access, code, pad);
                 masked(widen(inst.dtype, &format!("in{operand}[{at}]")), &exists)
             }
-            InstKind::Constant { datum, access } => {
-                let value = self.datum(*datum, inst.dtype);
+            InstKind::Constant { data_start, access } => {
+                let value = self.data_start(*data_start, inst.dtype);
                 let exists = access.has_zeros().then(|| self.locate(access, code, pad).exists).flatten();
                 masked(value, &exists)
             }
@@ -430,9 +430,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 let Located { at, exists } = self.locate(access, code, pad);
                 masked(format!("i32({at})"), &exists)
             }
-            InstKind::Bits { datum, access } => {
+            InstKind::Bits { data_start, access } => {
                 self.help(crate::rng::WGSL);
-                let word = |k: u32, params: &mut Params| params.push(Param::Data(datum + k, Lane::U32));
+                let word = |k: u32, params: &mut Params| params.push(Param::Data(data_start + k, Lane::U32));
                 let words = [0, 1, 2, 3].map(|k| word(k, &mut self.params));
                 let Located { at, exists } = self.locate(access, code, pad);
                 let [k0, k1, c0, c1] = words;
@@ -473,8 +473,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
     }
 
-    fn datum(&mut self, datum: u32, dtype: DType) -> String {
-        let param = self.params.push(Param::Data(datum, dtype.lane()));
+    fn data_start(&mut self, data_start: u32, dtype: DType) -> String {
+        let param = self.params.push(Param::Data(data_start, dtype.lane()));
         match dtype {
             DType::Bool => format!("({param} != 0u)"),
             DType::F16 => format!("f32(f16(bitcast<f32>({param})))"),

@@ -2,7 +2,7 @@
 //! place in a buffer.
 
 use super::codegen::Generator;
-use crate::ir::access::{Access, Embedding};
+use crate::ir::access::{Access, Hole};
 use crate::ir::program::Param;
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ impl Generator<'_> {
         let looked_at = |d: usize| {
             accesses.iter().any(|access| {
                 let axis = &access.levels[0].axes[d];
-                axis.stride != 0 || axis.embedding.is_some()
+                axis.stride != 0 || axis.hole.is_some()
             })
         };
         let mut code = String::new();
@@ -61,7 +61,7 @@ impl Generator<'_> {
         for (depth, level) in access.levels.iter().enumerate() {
             let mut terms: Vec<String> = Vec::new();
             if !level.offset.is_zero() {
-                terms.push(self.params.push(Param::Linear(level.offset.clone())));
+                terms.push(self.params.push(Param::Offset(level.offset.clone())));
             }
             let mut rest = number.clone();
             for (d, axis) in level.axes.iter().enumerate().rev() {
@@ -74,9 +74,9 @@ impl Generator<'_> {
                     _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");
                     rest = next;
                 }
-                if let Some(Embedding { start, step, len }) = &axis.embedding {
+                if let Some(Hole { start, step, len }) = &axis.hole {
                     let from = self.name("e");
-                    let start = self.params.push(Param::Linear(start.clone()));
+                    let start = self.params.push(Param::Offset(start.clone()));
                     _ = writeln!(code, "{pad}let {from} = {c} - {start};");
                     let limit = self.params.size(len * step);
                     exists.push(format!("{from} < {limit}"));

@@ -129,7 +129,7 @@ impl Params {
     pub fn push(&mut self, param: Param) -> String {
         match &param {
             Param::Fixed(word) if self.baked => return format!("{word}u"),
-            Param::Linear(linear) if self.baked && linear.terms.is_empty() => {
+            Param::Offset(linear) if self.baked && linear.terms.is_empty() => {
                 return format!("{}u", linear.constant as u32);
             }
             _ => {}

@@ -140,9 +140,9 @@ impl Kept {
         for (number, phase) in kernel.phases.iter().enumerate() {
             let known: Vec<usize> =
                 computed.iter().map(|&(inst, _)| inst).filter(|&inst| keeps(inst)).collect();
-            let insts = kernel.behind(wanted(kernel, number), &known);
+            let insts = kernel.inner_slice(wanted(kernel, number), &known);
             // Of those known, the ones that the others or the phase itself read.
-            let all = kernel.behind(wanted(kernel, number), &[]);
+            let all = kernel.inner_slice(wanted(kernel, number), &[]);
             let read = |inst: &usize| {
                 known.contains(inst)
                     && (wanted(kernel, number).any(|wanted| wanted == *inst)
@@ -287,7 +287,7 @@ impl Generator<'_> {
         };
         code += &self.coordinates("r", kernel.kept..kernel.space.len(), 3);
         let taken = &shape.kept.taken[number];
-        let insts = kernel.behind(wanted(kernel, number), taken);
+        let insts = kernel.inner_slice(wanted(kernel, number), taken);
         let vector = |position: usize| match kernel.insts[position].kind {
             InstKind::Load { operand, .. } => shape.inputs[operand],
             _ => false,

@@ -438,7 +438,7 @@ impl Tensor {
             return String::new();
         }
         let options = self.device().backend().plan_options();
-        let graph = snapshot.written.as_ref().map_or(snapshot.graph(), |written| &written.graph);
+        let graph = snapshot.expanded.as_ref().map_or(snapshot.graph(), |expanded| &expanded.graph);
         describe(&Plan::new(graph.clone(), options), graph, options)
     }
 

@@ -195,8 +195,8 @@ impl<'a> Worker<'a> {
         let data = self.run.data;
         match &inst.kind {
             InstKind::Load { operand, access } => strip.load(access, &self.inputs[*operand], out),
-            InstKind::Constant { datum, access } => {
-                fill(out, data[*datum as usize], inst.dtype);
+            InstKind::Constant { data_start, access } => {
+                fill(out, data[*data_start as usize], inst.dtype);
                 if access.has_zeros() {
                     mask(strip, access, out);
                 }
@@ -207,8 +207,8 @@ impl<'a> Worker<'a> {
                     (0..len).for_each(|k| out[at + k] = (offset.max(0) + k as i64 * stride) as i32);
                 });
             }
-            InstKind::Bits { datum, access } => {
-                let word = |k: usize| data[*datum as usize + k].to_i64() as u32;
+            InstKind::Bits { data_start, access } => {
+                let word = |k: usize| data[*data_start as usize + k].to_i64() as u32;
                 let (key, counter) = ([word(0), word(1)], [word(2), word(3)]);
                 let out = u32::slice_mut(out);
                 strip.pieces(access, |Piece { at, len, offset, stride }| {

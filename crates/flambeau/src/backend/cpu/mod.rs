@@ -81,7 +81,7 @@ impl Cpu {
                     let operands: Vec<_> = operands.collect();
                     let op = &call.op;
                     let compute = |results: &mut [HostBuffer]| {
-                        op.cpu(&operands, results, &run.data[call.datum as usize..])
+                        op.cpu(&operands, results, &run.data[call.data_start as usize..])
                             .map_err(|error| error.at(run.location(call.node)))
                     };
                     match &call.epilogue {

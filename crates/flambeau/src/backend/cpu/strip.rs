@@ -2,7 +2,7 @@
 
 use crate::dtype::Scalar;
 use crate::host::{Block, HostBuffer};
-use crate::ir::access::{Access, Axis, Embedding};
+use crate::ir::access::{Access, Axis, Hole};
 use std::ops::Range;
 
 /// `len` points from `start` on (row-major) over the dimensions `varying`, the other coordinates fixed.
@@ -130,12 +130,12 @@ impl Strip<'_> {
         let offset = access.locate(coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
         let (len, stride) = match &access.levels[..] {
             [level] => self.along(&level.axes[last], coordinates[last], run),
-            [outer, inner] if outer.axes.iter().all(|axis| axis.embedding.is_none()) => {
+            [outer, inner] if outer.axes.iter().all(|axis| axis.hole.is_none()) => {
                 let terms = outer.axes.iter().zip(coordinates);
                 let number = terms.map(|(axis, &c)| axis.stride * c as i64).sum::<i64>()
                     + outer.offset.value(self.data);
                 // The innermost dimension that has more than one coordinate.
-                let moving = inner.axes.iter().rev().find(|axis| axis.size != 1 || axis.embedding.is_some());
+                let moving = inner.axes.iter().rev().find(|axis| axis.size != 1 || axis.hole.is_some());
                 match (outer.axes[last].stride, moving) {
                     (0, _) => (run, 0),
                     (1, Some(axis)) => {
@@ -152,7 +152,7 @@ impl Strip<'_> {
 
     /// How many of the next `run` points along an axis are all in its pad or all outside it, and their distance.
     fn along(&self, axis: &Axis, c: usize, run: usize) -> (usize, i64) {
-        let Some(Embedding { start, step, len }) = &axis.embedding else { return (run, axis.stride) };
+        let Some(Hole { start, step, len }) = &axis.hole else { return (run, axis.stride) };
         if *step != 1 {
             return (1, 0);
         }

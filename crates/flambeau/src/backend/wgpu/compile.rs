@@ -156,8 +156,8 @@ impl CompiledPlan {
         for param in params {
             let word = match param {
                 Param::Fixed(word) => *word,
-                Param::Linear(linear) if linear.terms.is_empty() => linear.constant as u32,
-                Param::Linear(_) | Param::Data(..) | Param::Run | Param::Status(_) => {
+                Param::Offset(linear) if linear.terms.is_empty() => linear.constant as u32,
+                Param::Offset(_) | Param::Data(..) | Param::Run | Param::Status(_) => {
                     self.patches.push((self.uniforms.len(), param.clone()));
                     0
                 }

@@ -237,7 +237,7 @@ impl Gpu {
 fn resolve(param: &Param, run: &Run, status: &[u32]) -> u32 {
     match param {
         Param::Fixed(word) => *word,
-        Param::Linear(linear) => linear.value(run.data) as u32,
+        Param::Offset(linear) => linear.value(run.data) as u32,
         Param::Run => run.number as u32,
         Param::Status(word) => status[usize::from(*word)],
         Param::Data(index, lane) => {

@@ -51,7 +51,7 @@ impl Strided {
             && order[..3].iter().all(|&axis| level.axes[axis].size == 1 || whole(level.axes[axis].stride))
             && whole(level.offset.constant)
             && level.offset.terms.iter().all(|&(_, coefficient)| whole(coefficient));
-        let offset = params.push(Param::Linear(level.offset.clone()));
+        let offset = params.push(Param::Offset(level.offset.clone()));
         let strides = order.map(|axis| params.stride(level.axes[axis].stride));
         Strided { name, offset, strides, width, vectors }
     }

@@ -216,7 +216,7 @@ impl Body {
 
 pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &StructuredCall) -> Program {
     let mut params = Params::distinct();
-    let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.datum, Lane::F32)));
+    let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.data_start, Lane::F32)));
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
     let blocks = if kind == Kind::Keys { sizes.keys } else { sizes.queries }.div_ceil(ROWS);

@@ -259,7 +259,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 /// `base_a`: where the batch's matrix starts.
 fn base(side: &Side, params: &mut Params) -> String {
     let level = &side.operand.access.levels[0];
-    let mut text = params.push(Param::Linear(level.offset.clone()));
+    let mut text = params.push(Param::Offset(level.offset.clone()));
     let mut inner = 1;
     for axis in level.axes[..level.axes.len() - 2].iter().rev() {
         if axis.size > 1 {

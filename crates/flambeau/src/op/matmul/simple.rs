@@ -62,7 +62,7 @@ pub(super) fn matrix(params: &mut Params, operand: &Operand, name: &str) -> (Str
     let (batches, [row, column]) = level.axes.split_at(level.axes.len() - 2) else {
         unreachable!("a matrix has two dimensions")
     };
-    let offset = params.push(Param::Linear(level.offset.clone()));
+    let offset = params.push(Param::Offset(level.offset.clone()));
     let mut code = format!("    var at_{name} = {offset};\n    var rest_{name} = batch;\n");
     for axis in batches.iter().rev() {
         let (size, stride) = (params.size(axis.size), params.stride(axis.stride));

@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
     fn functions(&self, params: &mut Params) -> String {
         let Side { name, operand, across, along_k, read, .. } = self;
         let level = &operand.access.levels[0];
-        let mut find = format!("    var at = {};\n", params.push(Param::Linear(level.offset.clone())));
+        let mut find = format!("    var at = {};\n", params.push(Param::Offset(level.offset.clone())));
         let batches = &level.axes[..level.axes.len() - 2];
         if batches.iter().any(|axis| axis.size > 1) {
             find += "    var rest = batch;\n";

@@ -159,7 +159,7 @@ impl Scatter {
         let (begin, end) = (params.size(start), params.size(end));
         let step = params.stride(value_strides[self.dim]);
         let index_step = params.stride(found.axes[self.dim].stride);
-        let offset = params.push(Param::Linear(found.offset.clone()));
+        let offset = params.push(Param::Offset(found.offset.clone()));
         let size = params.size(base.shape[self.dim]);
         let fault = shader::fault(&mut params, call.node, "found");
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));

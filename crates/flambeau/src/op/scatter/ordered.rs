@@ -42,7 +42,7 @@ fn order(op: &Scatter, call: &StructuredCall, length: usize) -> Program {
     let level = &index.access.levels[0];
     let mut params = Params::default();
     let (count, stride) = (params.size(length), params.stride(level.axes[op.dim].stride));
-    let offset = params.push(Param::Linear(level.offset.clone()));
+    let offset = params.push(Param::Offset(level.offset.clone()));
     let size = params.size(call.inputs[0].meta.shape[op.dim]);
     let fault = shader::fault(&mut params, call.node, "own");
     let source = format!(

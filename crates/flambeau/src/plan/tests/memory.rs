@@ -236,7 +236,7 @@ fn results_outlive_the_run() {
 }
 
 #[test]
-fn nothing_is_still_a_plan() {
+fn nothing_is_row_invariant_a_plan() {
     check(
         "
         x = f32 0 4

@@ -1,58 +1,57 @@
 //! What a kernel in the making reads: whether a node may join it without binding too many buffers.
 
+use super::fuse::{Fuser, MAX_BINDINGS, MAX_LOOKBACK, MAX_OPS, Role, Use};
 use super::graph::Ref;
-use super::schedule::{MAX_BEHIND, MAX_BINDINGS, MAX_OPS, Role, Scheduler, Use};
 use crate::op::Op;
 use std::collections::BTreeSet;
 
-impl Scheduler<'_> {
+impl Fuser<'_> {
     /// May the node be computed inside the kernel that uses it?
     pub fn admits(&self, at: Use, index: u32, is_reduction: bool, stored: bool) -> bool {
-        let group = &self.schedule.groups[at.group as usize];
+        let group = &self.fusion.groups[at.group as usize];
         if is_reduction && self.reducing(at, index).is_none() {
             return false;
         }
         let node = &self.graph.nodes[index as usize];
-        let mut frontier = group.frontier.clone();
-        frontier.remove(&Ref { node: index, output: 0 });
+        let mut inputs = group.inputs.clone();
+        inputs.remove(&Ref { node: index, output: 0 });
         for &input in &node.inputs {
             let base = self.graph.base(input);
             if !self.is_source(base) {
-                frontier.insert(base);
+                inputs.insert(base);
             }
         }
         let results = group.outputs.len() + stored as usize;
         group.ops < MAX_OPS
-            && (frontier.len() + results <= MAX_BINDINGS
-                || self.hopeful && self.settled(at, index, &frontier) + results <= MAX_BINDINGS)
+            && (inputs.len() + results <= MAX_BINDINGS
+                || self.hopeful && self.inputs_in_the_end(at, index, &inputs) + results <= MAX_BINDINGS)
     }
 
     /// How many values a kernel will read, once those are computed in it that only it and a node that joins it use, and
     /// that are made from others it reads.
-    fn settled(&self, at: Use, joining: u32, frontier: &BTreeSet<Ref>) -> usize {
-        frontier.iter().filter(|&&value| !self.will_join(at, joining, value, frontier)).count()
+    fn inputs_in_the_end(&self, at: Use, joining: u32, inputs: &BTreeSet<Ref>) -> usize {
+        inputs.iter().filter(|&&value| !self.will_join(at, joining, value, inputs)).count()
     }
 
-    fn will_join(&self, at: Use, joining: u32, value: Ref, frontier: &BTreeSet<Ref>) -> bool {
+    fn will_join(&self, at: Use, joining: u32, value: Ref, inputs: &BTreeSet<Ref>) -> bool {
         let (mut stack, mut inside) = (vec![value.node], vec![joining]);
         while let Some(index) = stack.pop() {
             let i = index as usize;
             let here = Role::Member { group: at.group, path: at.path };
-            let is_inside =
-                |&user: &u32| inside.contains(&user) || self.schedule.roles[user as usize] == here;
+            let is_inside = |&user: &u32| inside.contains(&user) || self.fusion.roles[user as usize] == here;
             let is_cheap = matches!(self.graph.nodes[i].op, Some(Op::Map(_) | Op::Cast));
             if !is_cheap
                 || self.required[i]
                 || !self.consumers[i].iter().all(is_inside)
                 || !self.uses[i].iter().all(|other| *other == at)
-                || inside.len() > MAX_BEHIND
+                || inside.len() > MAX_LOOKBACK
             {
                 return false;
             }
             inside.push(index);
             for &input in &self.graph.nodes[i].inputs {
                 let base = self.graph.base(input);
-                if self.is_source(base) || (base != value && frontier.contains(&base)) {
+                if self.is_source(base) || (base != value && inputs.contains(&base)) {
                     continue;
                 }
                 if base != input {

@@ -1,9 +1,9 @@
 //! Writing a captured graph out: every composite becomes the primitives it is made of.
 //!
 //! This happens once for every plan. The graph with composites stays the plan's key; what a run needs to get from its
-//! snapshot to the written graph is in [`Written`].
+//! snapshot to the expanded graph is in [`Expanded`].
 
-use super::graph::{ENTRY_BITS, Graph, GraphNode, List, Met, Ref, Snapshot};
+use super::graph::{ENTRY_BITS, Graph, GraphNode, List, Ref, Snapshot, Visited};
 use crate::dtype::Scalar;
 use crate::op::Op;
 use crate::op::composite::CompositeOp;
@@ -14,20 +14,20 @@ use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A graph of primitives, and how it hangs together with the graph it was written from.
-pub(crate) struct Written {
+/// A graph of primitives, and how it hangs together with the graph it was made from.
+pub(crate) struct Expanded {
     pub graph: Graph,
     pub key: KeyMap,
 }
 
-/// Where inputs, data and lines of a written graph are found in a snapshot of the graph it was written from.
+/// Where inputs, data and lines of a expanded graph are found in a snapshot of the graph it was made from.
 #[derive(Debug)]
 pub(crate) struct KeyMap {
-    /// For each input of the written graph, the input of the snapshot.
+    /// For each input of the expanded graph, the input of the snapshot.
     pub inputs: Vec<u32>,
     /// Numbers to be put after the snapshot's data.
     pub literals: Vec<Scalar>,
-    /// For each node of the written graph, the one it was written from.
+    /// For each node of the expanded graph, the one it was made from.
     pub origins: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ thread_local! {
 }
 
 /// Does this thread make nodes for a plan? They are nobody's pending work.
-pub(crate) fn is_writing() -> bool {
+pub(crate) fn is_expanding() -> bool {
     IS_WRITING.get()
 }
 
@@ -57,7 +57,7 @@ impl Drop for Writing {
 }
 
 /// Writes out what a capture of number `before` has found; `capture` is this one's number.
-pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Written {
+pub(super) fn expand(snapshot: &Snapshot, before: u64, capture: u64) -> Expanded {
     let first = snapshot.graph();
     let mut count = 0;
     let first_inputs = first.nodes.iter().map(|node| {
@@ -73,7 +73,7 @@ pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Writt
         data: snapshot.data.len() as u32,
         list: List::new(),
         numbers: FxHashMap::default(),
-        written: FxHashMap::default(),
+        expanded: FxHashMap::default(),
         made: Vec::new(),
         key: KeyMap { inputs: Vec::new(), literals: Vec::new(), origins: Vec::new() },
     };
@@ -85,13 +85,13 @@ pub(super) fn write_out(snapshot: &Snapshot, before: u64, capture: u64) -> Writt
             roots[place + value.output as usize] = writer.resolve(&value);
         }
     }
-    Written { graph: Graph { nodes: writer.list.into_nodes(), roots }, key: writer.key }
+    Expanded { graph: Graph { nodes: writer.list.into_nodes(), roots }, key: writer.key }
 }
 
 struct Writer<'a> {
     capture: u64,
     before: u64,
-    /// The graph that is written out.
+    /// The graph that is expanded.
     first: &'a Graph,
     /// The place of each of its nodes among its inputs, if it is one.
     first_inputs: Vec<u32>,
@@ -102,7 +102,7 @@ struct Writer<'a> {
     /// list, used or not: another node must not get the address of one.
     numbers: FxHashMap<*const Node, (Arc<Node>, u32)>,
     /// What the results of composites have become.
-    written: FxHashMap<*const Node, SmallVec<[Ref; 1]>>,
+    expanded: FxHashMap<*const Node, SmallVec<[Ref; 1]>>,
     /// Tensors made on the way: nodes are known by their addresses.
     made: Vec<Tensor>,
     key: KeyMap,
@@ -120,7 +120,7 @@ impl Writer<'_> {
     }
 
     fn resolve(&self, value: &Value) -> Ref {
-        match self.written.get(&Arc::as_ptr(&value.node)) {
+        match self.expanded.get(&Arc::as_ptr(&value.node)) {
             Some(results) => results[value.output as usize],
             None => {
                 let node = Self::entry(&value.node, self.capture).expect("inputs come before what uses them");
@@ -146,42 +146,45 @@ impl Writer<'_> {
                     let from = from.expect("a composite is made of its operands only");
                     self.key.inputs.extend(from..from + storages.len() as u32);
                     let inputs = SmallVec::new();
-                    self.place(Met { node, op: None, inputs, data: &[], datum: 0, region: 0 }, origin);
+                    self.place(
+                        Visited { node, op: None, inputs, data: &[], data_start: 0, region: 0 },
+                        origin,
+                    );
                 }
                 State::Pending { inputs, .. } if !expanded => {
                     stack.push((value.clone(), true));
                     stack.extend(inputs.iter().map(|input| (input.clone(), false)));
                 }
                 State::Pending { op: Op::Composite(op), inputs, data } => {
-                    let datum = listed.map(|entry| self.first.nodes[entry as usize].datum);
-                    let results = self.write(op, inputs, data, datum);
+                    let data_start = listed.map(|entry| self.first.nodes[entry as usize].data_start);
+                    let results = self.write(op, inputs, data, data_start);
                     let list = |result: &Tensor| {
                         self.add(result.value(), origin);
                         self.resolve(result.value())
                     };
                     let places: SmallVec<[Ref; 1]> = results.iter().map(list).collect();
                     self.mark(node, places[0].node);
-                    self.written.insert(Arc::as_ptr(node), places);
+                    self.expanded.insert(Arc::as_ptr(node), places);
                     self.made.extend(results);
                 }
                 State::Pending { op, inputs, data } => {
                     let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
-                    let known = listed.map(|entry| self.first.nodes[entry as usize].datum);
-                    let known =
-                        known.or_else(|| self.numbers.get(&Arc::as_ptr(node)).map(|(_, datum)| *datum));
-                    let (datum, data) = match (known, &data[..]) {
+                    let known = listed.map(|entry| self.first.nodes[entry as usize].data_start);
+                    let known = known
+                        .or_else(|| self.numbers.get(&Arc::as_ptr(node)).map(|(_, data_start)| *data_start));
+                    let (data_start, data) = match (known, &data[..]) {
                         (_, []) => (0, &[][..]),
-                        (Some(datum), data) => (datum, data),
+                        (Some(data_start), data) => (data_start, data),
                         // Always the same number: such nodes are merged.
                         (None, data) => (self.literal(data), &[][..]),
                     };
-                    self.place(Met { node, op: Some(op), inputs, data, datum, region }, origin);
+                    self.place(Visited { node, op: Some(op), inputs, data, data_start, region }, origin);
                 }
             }
         }
     }
 
-    fn place(&mut self, met: Met, origin: u32) {
+    fn place(&mut self, met: Visited, origin: u32) {
         let node = met.node;
         let entry = self.list.entry(met).expect("a new list takes every node");
         if entry as usize == self.key.origins.len() {
@@ -190,19 +193,19 @@ impl Writer<'_> {
         self.mark(node, entry);
     }
 
-    /// The results of a composite, whose numbers start at `datum`; one within another has literal ones.
+    /// The results of a composite, whose numbers start at `data_start`; one within another has literal ones.
     fn write(
         &mut self,
         op: &CompositeOp,
         inputs: &[Value],
         data: &[Scalar],
-        datum: Option<u32>,
+        data_start: Option<u32>,
     ) -> SmallVec<[Tensor; 1]> {
         let inputs: SmallVec<[Tensor; 4]> =
             inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect();
         let _mode = crate::autograd::no_grad_guard();
         let (results, used) = op.write(&inputs, data).expect("the operands of a composite have been checked");
-        if let Some(first) = datum {
+        if let Some(first) = data_start {
             let place = |(node, index): (Arc<Node>, u32)| (Arc::as_ptr(&node), (node, first + index));
             self.numbers.extend(used.into_iter().map(place));
         }
@@ -272,7 +275,7 @@ mod tests {
         let (first, second) = (snapshot(&[&one]), snapshot(&[&other]));
         assert!(first.graph() == second.graph());
         assert_eq!(first.graph().nodes.len(), 2, "the input and the composite");
-        let literals = first.written.unwrap().key.literals;
+        let literals = first.expanded.unwrap().key.literals;
         assert_eq!((first.data.len(), literals), (2, vec![Scalar::Float(1.0)]));
         assert_eq!((values(&one), values(&other)), (vec![4.0, 15.0], vec![-1.5, -1.0]));
     }
@@ -282,10 +285,10 @@ mod tests {
         let x = Tensor::new([1.0, 2.0], &Device::cpu());
         let (one, other) = (polynomial(&x, 2.0, 3.0), polynomial(&x, -1.0, 0.5));
         let snapshot = snapshot(&[&one, &other]);
-        let written = snapshot.written.unwrap();
+        let expanded = snapshot.expanded.unwrap();
         // x, x², and for each of both two numbers, two products, a sum and a difference; the literal 1 is one node.
-        assert_eq!(written.graph.nodes.len(), 2 + 2 * 6 + 1);
-        assert_eq!(written.key.origins.len(), written.graph.nodes.len());
+        assert_eq!(expanded.graph.nodes.len(), 2 + 2 * 6 + 1);
+        assert_eq!(expanded.key.origins.len(), expanded.graph.nodes.len());
     }
 
     /// x plus one, with a number that nothing uses.
@@ -324,7 +327,7 @@ mod tests {
         let grads: Vec<Tensor> = net.parameters().iter().filter_map(Parameter::grad).collect();
         let wanted: Vec<&Tensor> = grads.iter().chain([&loss]).collect();
         let snapshot = snapshot(&wanted);
-        let primitives = snapshot.written.as_ref().unwrap().graph.nodes.len();
+        let primitives = snapshot.expanded.as_ref().unwrap().graph.nodes.len();
         let described = snapshot.graph().nodes.len();
         assert!(described <= 24 && primitives > 2 * described, "{described} nodes for {primitives}");
     }

@@ -1,15 +1,14 @@
-//! Rows: kernels that hold several reductions over the same coordinates, such as softmax and layer norm.
+//! The iteration space of a kernel in the making, and which reductions it can hold.
 //!
 //! A kernel's space is the coordinates it runs over. A reduction splits them into kept ones, which say the row, and
 //! reduced ones, which say the place in the row. Another reduction may join where its result is needed once per row:
 //! the kernel then goes over its rows in phases. Nothing here knows an op by name; what decides is which coordinates
 //! a value depends on.
 
+use super::fuse::{Paths, Step};
 use super::graph::Graph;
-use super::schedule::{Paths, Step};
 use crate::host::{decreasing, sorted_by};
 use crate::ir::access::{Access, Axis};
-use crate::ir::kernel::{Fused, Inst, InstKind, Output, Phase};
 use crate::op::{Op, View};
 use crate::shape::{Shape, product};
 use smallvec::SmallVec;
@@ -145,7 +144,7 @@ impl Space {
         let [level] = &access.levels[..] else { return false };
         let (order, kept) = self.order();
         let axes: Vec<&Axis> = order.iter().map(|&axis| &level.axes[axis]).collect();
-        let still = |axis: &&Axis| axis.embedding.is_none() && (axis.size == 1 || axis.stride == 0);
+        let still = |axis: &&Axis| axis.hole.is_none() && (axis.size == 1 || axis.stride == 0);
         level.offset.is_zero() && axes[kept..].iter().all(still) && is_dense(axes[..kept].iter().copied())
     }
 
@@ -155,15 +154,15 @@ impl Space {
         let axes: Vec<&Axis> = level.axes.iter().filter(|axis| axis.size != 1).collect();
         let axes = sorted_by(axes, |axis| decreasing(axis.stride));
         level.offset.is_zero()
-            && level.axes.iter().all(|axis| axis.embedding.is_none())
+            && level.axes.iter().all(|axis| axis.hole.is_none())
             && is_dense(axes.into_iter())
     }
 
     /// Does the value stay the same along a row?
-    pub fn is_still(&self, access: &Access) -> bool {
+    pub fn is_row_invariant(&self, access: &Access) -> bool {
         self.reduced().iter().all(|&axis| {
             let axis = &access.levels[0].axes[axis];
-            axis.embedding.is_none() && (axis.size == 1 || axis.stride == 0)
+            axis.hole.is_none() && (axis.size == 1 || axis.stride == 0)
         })
     }
 
@@ -172,17 +171,14 @@ impl Space {
         loop {
             match paths.step(path) {
                 Step::View { parent, view } => {
-                    access = super::lower::through(graph, access, view);
+                    access = super::reads::through(graph, access, view);
                     path = parent;
                 }
                 Step::Memory => unreachable!("only a gather's source has this path"),
                 Step::Outer => {
                     access = access.through(&View::Reshape, &Shape::new(&self.sizes[..self.outer]), 0);
-                    let unused = self.sizes[self.outer..].iter().map(|&size| Axis {
-                        size,
-                        stride: 0,
-                        embedding: None,
-                    });
+                    let unused =
+                        self.sizes[self.outer..].iter().map(|&size| Axis { size, stride: 0, hole: None });
                     access.levels[0].axes.extend(unused);
                     return access;
                 }
@@ -208,7 +204,7 @@ impl Space {
 pub(super) fn is_dense<'a>(axes: impl DoubleEndedIterator<Item = &'a Axis>) -> bool {
     let mut expected = 1;
     axes.rev().all(|axis| {
-        let fits = axis.embedding.is_none() && (axis.size == 1 || axis.stride == expected);
+        let fits = axis.hole.is_none() && (axis.size == 1 || axis.stride == expected);
         expected *= axis.size as i64;
         fits
     })
@@ -217,8 +213,8 @@ pub(super) fn is_dense<'a>(axes: impl DoubleEndedIterator<Item = &'a Axis>) -> b
 /// Do two accesses find the same elements? (May say no where they do.)
 pub(crate) fn same_elements(a: &Access, b: &Access) -> bool {
     let same_axis = |(a, b): (&Axis, &Axis)| {
-        let still = a.size == 1 && a.embedding.is_none();
-        a.size == b.size && a.embedding == b.embedding && (a.stride == b.stride || still)
+        let still = a.size == 1 && a.hole.is_none();
+        a.size == b.size && a.hole == b.hole && (a.stride == b.stride || still)
     };
     a.levels.len() == b.levels.len()
         && a.levels.iter().zip(&b.levels).all(|(a, b)| {
@@ -251,83 +247,4 @@ fn refine(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let sizes =
         bounds.windows(2).rev().map(|pair| pair[1].is_multiple_of(pair[0]).then(|| pair[1] / pair[0]));
     sizes.collect()
-}
-
-impl Fused {
-    /// Makes the kernel one of phases unless its two stages are enough: it has one reduction, nothing but the
-    /// reduction takes values from the one stage to the other, and its results are per row.
-    pub(super) fn find_phases(&mut self, space: &Space) {
-        let Some(rows) = &space.rows else { return };
-        let reductions =
-            self.insts.iter().filter(|inst| matches!(inst.kind, InstKind::Reduce { .. })).count();
-        let crosses = |inst: &Inst| {
-            let reads_inner = inst.inner || matches!(inst.kind, InstKind::Reduce { .. });
-            inst.args().iter().any(|&arg| self.insts[arg].inner != reads_inner)
-        };
-        // In rows of one element all values are per row, but not all results lie in the order of the rows.
-        let is_full = |output: &Output| self.insts[output.inst].inner || !space.is_per_row(&output.access);
-        let full = self.outputs.iter().any(is_full);
-        if !rows.broadcast && reductions <= 1 && !full && !self.insts.iter().any(crosses) {
-            return;
-        }
-        for position in 0..self.insts.len() {
-            let inst = &self.insts[position];
-            let still = match &inst.kind {
-                InstKind::Constant { access, .. } if !access.has_zeros() => true,
-                kind => kind.access().is_none_or(|access| space.is_still(access)),
-            };
-            let inner = !still || inst.args().iter().any(|&arg| self.insts[arg].inner);
-            self.insts[position].inner = inner && !matches!(inst.kind, InstKind::Reduce { .. });
-        }
-        for output in &mut self.outputs {
-            output.per_element = self.insts[output.inst].inner || !space.is_per_row(&output.access);
-        }
-        self.phases = self.in_phases();
-    }
-
-    fn in_phases(&self) -> Vec<Phase> {
-        let mut levels = Vec::with_capacity(self.insts.len());
-        for inst in &self.insts {
-            let above = inst.args().iter().map(|&arg| levels[arg]).max().unwrap_or(0);
-            levels.push(above + matches!(inst.kind, InstKind::Reduce { .. }) as usize);
-        }
-        let last = levels.iter().copied().max().unwrap_or(0);
-        let phase = |level: usize| {
-            let mut phase = Phase::default();
-            for (position, inst) in self.insts.iter().enumerate() {
-                match inst.kind {
-                    InstKind::Reduce { .. } if levels[position] == level + 1 => {
-                        phase.reductions.push(position)
-                    }
-                    InstKind::Reduce { .. } => {}
-                    _ if !inst.inner && levels[position] == level => phase.before.push(position),
-                    _ => {}
-                }
-            }
-            let stored = self.outputs.iter().enumerate();
-            let stored = stored.filter(|(_, output)| output.per_element && levels[output.inst] == level);
-            phase.outputs = stored.map(|(number, _)| number).collect();
-            let results = phase.outputs.iter().map(|&number| self.outputs[number].inst);
-            let fed =
-                phase.reductions.iter().flat_map(|&reduction| self.insts[reduction].args().iter().copied());
-            phase.insts = self.behind(results.chain(fed), &[]);
-            phase
-        };
-        (0..=last).map(phase).collect()
-    }
-
-    /// The instructions per element that these need, themselves among them, except what is known and what only that
-    /// needs; in order.
-    pub fn behind(&self, wanted: impl Iterator<Item = usize>, known: &[usize]) -> Vec<usize> {
-        let mut needed = vec![false; self.insts.len()];
-        let mut stack: Vec<usize> = wanted.collect();
-        while let Some(position) = stack.pop() {
-            let inst = &self.insts[position];
-            if inst.inner && !needed[position] && !known.contains(&position) {
-                needed[position] = true;
-                stack.extend(inst.args());
-            }
-        }
-        (0..self.insts.len()).filter(|&position| needed[position]).collect()
-    }
 }

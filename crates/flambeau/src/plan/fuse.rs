@@ -1,12 +1,13 @@
-//! Decides which nodes share a kernel.
+//! The pass that fuses: decides which nodes share a kernel.
 //!
-//! Nodes are visited from the results backwards. A node whose every use lies in one kernel, at the same coordinates,
+//! Nodes are visited from the results backwards, and placed by the `rules`. A node whose every use lies in one kernel, at the same coordinates,
 //! becomes part of that kernel; a node used in several places is computed in each of them if that is cheap, else gets
 //! memory of its own, and is computed by one of the kernels that use it where that makes no cycle. Views are never
-//! kernels: their readers look through them. Which reductions a kernel can hold is said in `rows`.
+//! kernels: their readers look through them. Which reductions a kernel can hold is said in `space`.
 
 use super::graph::{Graph, Ref};
-use super::rows::{Space, same_elements};
+use super::rules::{Placing, Rule};
+use super::space::{Space, same_elements};
 use crate::ir::access::Access;
 use crate::ir::call::Layout;
 use crate::op::{Op, View};
@@ -20,7 +21,7 @@ pub(super) const MAX_OPS: usize = 64;
 /// How far the search for a cycle goes before it gives up and keeps the kernels apart.
 const MAX_SEARCH: usize = 512;
 /// How many nodes lie at most between a value per row that is stored and the reduction it comes from.
-pub(super) const MAX_BEHIND: usize = 12;
+pub(super) const MAX_LOOKBACK: usize = 12;
 
 /// How the coordinates of a node are found from those of its kernel: a chain of views, innermost step last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,7 +68,7 @@ impl Paths {
     }
 
     /// Does it only reshape the kernel's results?
-    fn is_flat(&self, graph: &Graph, mut path: u32) -> bool {
+    pub(super) fn is_flat(&self, graph: &Graph, mut path: u32) -> bool {
         loop {
             match self.step(path) {
                 Step::Outer => return true,
@@ -89,7 +90,7 @@ pub(crate) struct Group {
     pub space: Space,
     pub(super) ops: usize,
     /// Values it reads from memory, as far as known.
-    pub(super) frontier: BTreeSet<Ref>,
+    pub(super) inputs: BTreeSet<Ref>,
 }
 
 /// What a node has become.
@@ -102,16 +103,18 @@ pub(crate) enum Role {
     /// Part of a fused kernel, at a path; stored if it is one of the group's outputs.
     Member { group: u32, path: u32 },
     /// Computed again by every kernel that uses it.
-    Copied,
+    Recomputed,
     /// A structured kernel of its own.
     Structured,
 }
 
-pub(crate) struct Schedule {
+pub(crate) struct Fusion {
     pub groups: Vec<Group>,
     pub roles: Vec<Role>,
     /// Which nodes have memory of their own.
     pub stored: Vec<bool>,
+    /// Why each node is where it is.
+    pub rules: Vec<Rule>,
     pub paths: Paths,
 }
 
@@ -121,9 +124,9 @@ pub(super) struct Use {
     pub path: u32,
 }
 
-pub(super) struct Scheduler<'a> {
+pub(super) struct Fuser<'a> {
     pub graph: &'a Graph,
-    pub schedule: Schedule,
+    pub fusion: Fusion,
     pub uses: Vec<Vec<Use>>,
     /// Needed in memory by a structured op, a gather, or the caller.
     pub required: Vec<bool>,
@@ -131,9 +134,9 @@ pub(super) struct Scheduler<'a> {
     outer: u32,
     search: Search,
     /// May a reduction whose result other kernels use too be part of a kernel that makes something of it?
-    together: bool,
+    pub together: bool,
     /// Did that question come up?
-    had_choice: bool,
+    pub had_choice: bool,
     /// May a node join a kernel that then reads too many values, because some of them should join it as well?
     pub hopeful: bool,
 }
@@ -166,20 +169,20 @@ impl Search {
 /// but the others then wait for all of that one, and may not join it where they could have. Both ways are tried, and
 /// the one with fewer kernels is taken. Where a kernel came to bind too many buffers, in the hope that values it reads would
 /// be computed in it, all is done again without that hope.
-pub(crate) fn schedule(graph: &Graph, fuse: bool) -> Schedule {
-    let (together, had_choice) = Scheduler::run(graph, fuse, true, true);
-    let best = match had_choice.then(|| Scheduler::run(graph, fuse, false, true).0) {
+pub(crate) fn fuse(graph: &Graph, fuse: bool) -> Fusion {
+    let (together, had_choice) = Fuser::run(graph, fuse, true, true);
+    let best = match had_choice.then(|| Fuser::run(graph, fuse, false, true).0) {
         Some(apart) if apart.groups.len() < together.groups.len() => apart,
         _ => together,
     };
-    match best.groups.iter().all(|group| group.frontier.len() + group.outputs.len() <= MAX_BINDINGS) {
+    match best.groups.iter().all(|group| group.inputs.len() + group.outputs.len() <= MAX_BINDINGS) {
         true => best,
-        false => Scheduler::run(graph, fuse, true, false).0,
+        false => Fuser::run(graph, fuse, true, false).0,
     }
 }
 
-impl<'a> Scheduler<'a> {
-    fn run(graph: &'a Graph, fuse: bool, together: bool, hopeful: bool) -> (Schedule, bool) {
+impl<'a> Fuser<'a> {
+    fn run(graph: &'a Graph, fuse: bool, together: bool, hopeful: bool) -> (Fusion, bool) {
         let count = graph.nodes.len();
         let mut consumers = vec![Vec::new(); count];
         for (index, node) in graph.nodes.iter().enumerate() {
@@ -189,15 +192,16 @@ impl<'a> Scheduler<'a> {
         }
         let mut paths = Paths::default();
         let outer = paths.of(Step::Outer);
-        let schedule = Schedule {
+        let fusion = Fusion {
             groups: Vec::new(),
             roles: vec![Role::Transparent; count],
             stored: vec![false; count],
+            rules: vec![Rule::Unused; count],
             paths,
         };
-        let mut scheduler = Scheduler {
+        let mut fuser = Fuser {
             graph,
-            schedule,
+            fusion,
             uses: vec![Vec::new(); count],
             required: vec![false; count],
             consumers,
@@ -208,95 +212,33 @@ impl<'a> Scheduler<'a> {
             hopeful,
         };
         for root in &graph.roots {
-            scheduler.required[root.node as usize] = true;
+            fuser.required[root.node as usize] = true;
         }
         for index in (0..count as u32).rev() {
-            scheduler.place(index, fuse);
+            let uses = std::mem::take(&mut fuser.uses[index as usize]);
+            let required = fuser.required[index as usize];
+            let rule = fuser.place(&Placing { index, uses, required, fuse });
+            fuser.fusion.rules[index as usize] = rule;
         }
-        (scheduler.schedule, scheduler.had_choice)
+        (fuser.fusion, fuser.had_choice)
     }
 }
 
-impl Scheduler<'_> {
-    fn place(&mut self, index: u32, fuse: bool) {
-        let i = index as usize;
-        let node = &self.graph.nodes[i];
-        let uses = std::mem::take(&mut self.uses[i]);
-        let required = self.required[i];
-        let Some(op) = &node.op else {
-            self.schedule.roles[i] = Role::Input;
-            self.schedule.stored[i] = true;
-            return;
-        };
-        if uses.is_empty() && !required {
-            return;
-        }
-        if op.structured().is_some() {
-            self.schedule.roles[i] = Role::Structured;
-            self.schedule.stored[i] = true;
-            return self.require_operands(index);
-        }
-        if matches!(op, Op::View(_)) || op.is_source() {
-            // Readers look through views and make sources themselves; only an explicit demand stores one.
-            if required {
-                self.found(index);
-            }
-            return;
-        }
-        let is_reduction = matches!(op, Op::Reduce(_));
-        let first = uses.first().copied();
-        let one_use = first.filter(|first| fuse && uses.iter().all(|other| other == first));
-        if let Some(at) = one_use
-            && !required
-            && self.admits(at, index, is_reduction, false)
-        {
-            return self.join(at, index, false);
-        }
-        if fuse && !required && self.copies(index, &uses) {
-            return;
-        }
-        self.schedule.stored[i] = true;
-        let as_epilogue = fuse && self.may_be_epilogue(index);
-        for candidate in uses.iter().filter(|_| fuse) {
-            if as_epilogue && self.schedule.groups[candidate.group as usize].space.rows.is_some() {
-                continue;
-            }
-            let same_kernel = uses.iter().filter(|other| other.group == candidate.group);
-            let one_path = same_kernel.clone().all(|other| other.path == candidate.path);
-            if is_reduction
-                && self.schedule.paths.is_flat(self.graph, candidate.path)
-                && uses.iter().any(|other| other.group != candidate.group)
-            {
-                self.had_choice = true;
-                if !self.together {
-                    continue;
-                }
-            }
-            if one_path
-                && self.admits(*candidate, index, is_reduction, true)
-                && let Some(space) = self.space_to_store(*candidate, index)
-                && !self.makes_cycle(index, candidate.group)
-            {
-                self.schedule.groups[candidate.group as usize].space = space;
-                return self.join(*candidate, index, true);
-            }
-        }
-        self.found(index);
-    }
-
+impl Fuser<'_> {
     /// Starts a kernel whose result is this node.
-    fn found(&mut self, index: u32) {
-        self.schedule.stored[index as usize] = true;
-        let group = self.schedule.groups.len() as u32;
+    pub(super) fn start_kernel(&mut self, index: u32) -> bool {
+        self.fusion.stored[index as usize] = true;
+        let group = self.fusion.groups.len() as u32;
         let space = Space::new(&self.graph.nodes[index as usize].outputs[0].shape);
-        self.schedule.groups.push(Group { space, ..Group::default() });
+        self.fusion.groups.push(Group { space, ..Group::default() });
         self.join(Use { group, path: self.outer }, index, true);
+        true
     }
 
     /// The space of a kernel with one more reduction, whose result is used at a path; None if it cannot hold it.
     pub fn reducing(&self, at: Use, reduction: u32) -> Option<Space> {
-        let (graph, paths) = (self.graph, &self.schedule.paths);
-        let space = &self.schedule.groups[at.group as usize].space;
+        let (graph, paths) = (self.graph, &self.fusion.paths);
+        let space = &self.fusion.groups[at.group as usize].space;
         let result = &graph.nodes[reduction as usize].outputs[0].shape;
         match space.rows {
             _ if paths.step(at.path) == Step::Memory => None,
@@ -306,9 +248,9 @@ impl Scheduler<'_> {
     }
 
     /// The space in which a kernel can store a node that it uses at a path; None if it cannot.
-    fn space_to_store(&self, at: Use, index: u32) -> Option<Space> {
-        let (graph, paths) = (self.graph, &self.schedule.paths);
-        let space = &self.schedule.groups[at.group as usize].space;
+    pub(super) fn space_to_store(&self, at: Use, index: u32) -> Option<Space> {
+        let (graph, paths) = (self.graph, &self.fusion.paths);
+        let space = &self.fusion.groups[at.group as usize].space;
         if paths.is_flat(graph, at.path) {
             return Some(space.clone());
         }
@@ -316,7 +258,7 @@ impl Scheduler<'_> {
             return None;
         }
         if space.rows.is_none() {
-            return self.rows_behind(at, index);
+            return self.rows_of_a_reduction_before(at, index);
         }
         let shape = &graph.nodes[index as usize].outputs[0].shape;
         let access = space.climb(graph, paths, Access::contiguous(shape), at.path);
@@ -326,8 +268,8 @@ impl Scheduler<'_> {
         (stored && space.takes_phases()).then(|| space.clone())
     }
 
-    /// The space in which a node is computed once per row, because a reduction lies a few ops behind it.
-    fn rows_behind(&self, at: Use, index: u32) -> Option<Space> {
+    /// The space in which a node is computed once per row, because it is made of a reduction by a few ops.
+    fn rows_of_a_reduction_before(&self, at: Use, index: u32) -> Option<Space> {
         let graph = self.graph;
         let numel = graph.nodes[index as usize].outputs[0].shape.numel();
         let (mut stack, mut seen) = (vec![index], 0);
@@ -338,13 +280,13 @@ impl Scheduler<'_> {
                 // Nothing between the node and its reduction changes the order of rows.
                 Some(Op::Reduce(_)) => {
                     let shape = &graph.nodes[index as usize].outputs[0].shape;
-                    let space = &self.schedule.groups[at.group as usize].space;
-                    let space = space.with_phase(graph, &self.schedule.paths, node, at.path, shape);
+                    let space = &self.fusion.groups[at.group as usize].space;
+                    let space = space.with_phase(graph, &self.fusion.paths, node, at.path, shape);
                     if space.is_some() {
                         return space;
                     }
                 }
-                Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_BEHIND => {
+                Some(Op::Map(_) | Op::Cast | Op::View(View::Reshape)) if seen <= MAX_LOOKBACK => {
                     stack.extend(
                         inputs
                             .iter()
@@ -362,37 +304,37 @@ impl Scheduler<'_> {
         self.graph.node(value).op.as_ref().is_some_and(Op::is_source)
     }
 
-    fn join(&mut self, at: Use, index: u32, stored: bool) {
-        self.schedule.roles[index as usize] = Role::Member { group: at.group, path: at.path };
+    pub(super) fn join(&mut self, at: Use, index: u32, stored: bool) {
+        self.fusion.roles[index as usize] = Role::Member { group: at.group, path: at.path };
         let graph = self.graph;
         let node = &graph.nodes[index as usize];
         let space = match &node.op {
             Some(Op::Reduce(_)) => self.reducing(at, index),
             _ => None,
         };
-        let group = &mut self.schedule.groups[at.group as usize];
+        let group = &mut self.fusion.groups[at.group as usize];
         if let Some(space) = space {
             group.space = space;
         }
-        group.frontier.remove(&Ref { node: index, output: 0 });
+        group.inputs.remove(&Ref { node: index, output: 0 });
         group.ops += 1;
         if stored {
             group.outputs.push((index, at.path));
         }
         match &node.op {
             Some(Op::Reduce(_)) => {
-                let path = self.schedule.paths.of(Step::Inner(index));
+                let path = self.fusion.paths.of(Step::Inner(index));
                 self.push_use(node.inputs[0], Use { group: at.group, path });
             }
             Some(Op::Gather { .. }) => {
                 let source = self.require_buffer(node.inputs[0], Layout::Strided);
-                self.schedule.groups[at.group as usize].frontier.insert(source);
-                let path = self.schedule.paths.of(Step::Memory);
+                self.fusion.groups[at.group as usize].inputs.insert(source);
+                let path = self.fusion.paths.of(Step::Memory);
                 self.uses[source.node as usize].push(Use { group: at.group, path });
                 self.push_use(node.inputs[1], at);
             }
             Some(Op::View(_)) => {
-                let path = self.schedule.paths.of(Step::View { parent: at.path, view: index });
+                let path = self.fusion.paths.of(Step::View { parent: at.path, view: index });
                 self.push_use(node.inputs[0], Use { group: at.group, path });
             }
             _ => node.inputs.iter().for_each(|&input| self.push_use(input, at)),
@@ -402,20 +344,20 @@ impl Scheduler<'_> {
     /// Records that a kernel reads a value at a path, looking through views.
     pub(super) fn push_use(&mut self, mut value: Ref, mut at: Use) {
         while let Some(Op::View(_)) = &self.graph.node(value).op {
-            at.path = self.schedule.paths.of(Step::View { parent: at.path, view: value.node });
+            at.path = self.fusion.paths.of(Step::View { parent: at.path, view: value.node });
             value = self.graph.node(value).inputs[0];
         }
         if !self.is_source(value) {
             at.path = self.known_path(value, at);
-            self.schedule.groups[at.group as usize].frontier.insert(value);
+            self.fusion.groups[at.group as usize].inputs.insert(value);
             self.uses[value.node as usize].push(at);
         }
     }
 
     /// The path at which the kernel is already known to use the same elements of the value, or the one given.
     fn known_path(&self, value: Ref, at: Use) -> u32 {
-        let (graph, paths) = (self.graph, &self.schedule.paths);
-        let space = &self.schedule.groups[at.group as usize].space;
+        let (graph, paths) = (self.graph, &self.fusion.paths);
+        let space = &self.fusion.groups[at.group as usize].space;
         let mut others = self.uses[value.node as usize]
             .iter()
             .filter(|other| other.group == at.group && paths.step(other.path) != Step::Memory)
@@ -432,7 +374,7 @@ impl Scheduler<'_> {
             .unwrap_or(at.path)
     }
 
-    fn require_operands(&mut self, index: u32) {
+    pub(super) fn require_operands(&mut self, index: u32) {
         let graph = self.graph;
         let node = &graph.nodes[index as usize];
         let Some(structured) = node.op.as_ref().and_then(Op::structured) else { return };
@@ -443,20 +385,20 @@ impl Scheduler<'_> {
 
     /// Demands memory for a value, or for what it is a strided view of; returns which.
     fn require_buffer(&mut self, value: Ref, layout: Layout) -> Ref {
-        let held = super::lower::held_by(self.graph, value, layout);
+        let held = super::reads::held_by(self.graph, value, layout);
         self.required[held.node as usize] = true;
         held
     }
 
     /// Would storing the node from inside the kernel make the kernel wait for itself?
-    fn makes_cycle(&mut self, index: u32, group: u32) -> bool {
+    pub(super) fn makes_cycle(&mut self, index: u32, group: u32) -> bool {
         // Nodes with whether another kernel stands between them and the node.
         let mut stack = vec![(index, false)];
-        self.search.start(2 * self.graph.nodes.len(), self.schedule.groups.len());
+        self.search.start(2 * self.graph.nodes.len(), self.fusion.groups.len());
         let mut seen = 0;
         while let Some((node, outside)) = stack.pop() {
             for &consumer in &self.consumers[node as usize] {
-                let role = self.schedule.roles[consumer as usize];
+                let role = self.fusion.roles[consumer as usize];
                 if matches!(role, Role::Member { group: other, .. } if other == group) {
                     if outside {
                         return true;
@@ -475,7 +417,7 @@ impl Scheduler<'_> {
                 if let Role::Member { group: other, .. } = role
                     && Search::see(self.search.number, &mut self.search.groups, other)
                 {
-                    let outputs = &self.schedule.groups[other as usize].outputs;
+                    let outputs = &self.fusion.groups[other as usize].outputs;
                     stack.extend(outputs.iter().map(|&(node, _)| (node, true)));
                 }
                 stack.push((consumer, outside));

@@ -1,45 +1,45 @@
-//! Which nodes are computed again by every kernel that uses them, instead of being written to memory for them.
+//! Which nodes are rematerialised: computed again by every kernel that uses them, instead of being written to memory for them.
 
+use super::fuse::{Fuser, MAX_BINDINGS, MAX_OPS, Role, Use};
 use super::graph::Ref;
-use super::schedule::{MAX_BINDINGS, MAX_OPS, Role, Scheduler, Use};
 use crate::op::Op;
 
 /// Ops that a kernel computes again rather than have their result in memory.
-const MAX_COPIED: usize = 4;
+const MAX_RECOMPUTED: usize = 4;
 /// A value this many times smaller than another costs nothing beside it.
 const SMALL: usize = 8;
 
-impl Scheduler<'_> {
+impl Fuser<'_> {
     /// Lets every kernel that uses a node compute it again, if it is a few cheap ops, and that makes no kernel read
     /// more than the node's own values; false if not.
-    pub fn copies(&mut self, index: u32, uses: &[Use]) -> bool {
+    pub fn recompute_in_readers(&mut self, index: u32, uses: &[Use]) -> bool {
         let Some(leaves) = self.leaves(index) else { return false };
         let (graph, own) = (self.graph, Ref { node: index, output: 0 });
         let numel = graph.meta(own).numel();
         let pays = |at: &Use| {
-            let group = &self.schedule.groups[at.group as usize];
-            let new = || leaves.iter().filter(|leaf| !group.frontier.contains(leaf));
+            let group = &self.fusion.groups[at.group as usize];
+            let new = || leaves.iter().filter(|leaf| !group.inputs.contains(leaf));
             let read: usize = new().map(|&leaf| graph.meta(leaf).numel()).filter(|n| n * SMALL > numel).sum();
             let direct = || graph.nodes[index as usize].inputs.iter().map(|&input| graph.base(input));
-            let unread = direct().filter(|&base| !self.is_source(base) && !group.frontier.contains(&base));
+            let unread = direct().filter(|&base| !self.is_source(base) && !group.inputs.contains(&base));
             // The leaves are read in its place if all between them and it is computed again, too.
             let bound =
-                if self.hopeful { 0 } else { group.frontier.len() + unread.count() + group.outputs.len() };
+                if self.hopeful { 0 } else { group.inputs.len() + unread.count() + group.outputs.len() };
             read <= numel
                 && bound <= MAX_BINDINGS
-                && group.ops + MAX_COPIED <= MAX_OPS
-                && group.frontier.len() + new().count() + group.outputs.len() <= MAX_BINDINGS
+                && group.ops + MAX_RECOMPUTED <= MAX_OPS
+                && group.inputs.len() + new().count() + group.outputs.len() <= MAX_BINDINGS
         };
         if !uses.iter().all(pays) {
             return false;
         }
-        self.schedule.roles[index as usize] = Role::Copied;
+        self.fusion.roles[index as usize] = Role::Recomputed;
         let mut done: Vec<Use> = Vec::new();
         for &at in uses {
             if !done.contains(&at) {
                 done.push(at);
-                let group = &mut self.schedule.groups[at.group as usize];
-                group.frontier.remove(&own);
+                let group = &mut self.fusion.groups[at.group as usize];
+                group.inputs.remove(&own);
                 group.ops += 1;
                 graph.nodes[index as usize].inputs.iter().for_each(|&input| self.push_use(input, at));
             }
@@ -68,7 +68,7 @@ impl Scheduler<'_> {
                     Some(Op::Bits) => return None,
                     Some(op) if op.is_source() => {}
                     Some(op) if op.structured().is_none() && graph.meta(base).numel() * SMALL > numel => {
-                        if !is_cheap(op) || ops + stack.len() >= MAX_COPIED {
+                        if !is_cheap(op) || ops + stack.len() >= MAX_RECOMPUTED {
                             return None;
                         }
                         stack.push(base.node);
