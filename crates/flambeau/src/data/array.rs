@@ -3,9 +3,8 @@
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::op::Meta;
 use crate::shape::Shape;
-use crate::tensor::{Tensor, widen};
+use crate::tensor::{Meta, Tensor, widen};
 
 /// An n-dimensional array in host memory, row-major.
 ///

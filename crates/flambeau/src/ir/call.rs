@@ -54,18 +54,18 @@ pub(crate) trait Kernels: Send + Sync {
     }
 }
 
+impl std::fmt::Debug for dyn Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// A structured operand: where it lies and how its elements are found.
 #[derive(Debug, Clone)]
 pub(crate) struct Operand {
     pub place: Place,
     pub meta: Meta,
     pub access: Access,
-}
-
-impl std::fmt::Debug for dyn Kernels {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// One structured op with kernels of its own.

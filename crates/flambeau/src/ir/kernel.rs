@@ -3,7 +3,7 @@
 //! A fused kernel is a short straight-line program run once per element of its iteration space. With a reduction it
 //! has two stages: the inner one runs over kept × reduced coordinates and feeds the reduction, the outer one runs
 //! over the kept coordinates and uses the result. With several reductions over the same coordinates, or with results
-//! per element of what is reduced, it has phases (see `rows`).
+//! per element of what is reduced, it has phases.
 
 use super::access::Access;
 use super::call::StructuredCall;

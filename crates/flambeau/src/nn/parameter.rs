@@ -8,9 +8,8 @@ use crate::autograd::function::{Edge, Leaf, next_id};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
-use crate::op::Meta;
 use crate::shape::Shape;
-use crate::tensor::Tensor;
+use crate::tensor::{Meta, Tensor};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What parameters and buffers have in common: a place for one value of fixed shape and dtype.

@@ -3,7 +3,7 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_betas, check_not_negative};
 use crate::error::Result;
-use crate::op::composite::Composite;
+use crate::tensor::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Adam`]; the defaults are PyTorch's.

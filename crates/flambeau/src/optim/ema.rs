@@ -8,7 +8,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
 use crate::io::{State, Stateful};
 use crate::nn::Parameter;
-use crate::op::{Meta, Op};
 use crate::tensor::Tensor;
 use crate::tensor::node::Value;
 use std::collections::HashSet;
@@ -113,8 +112,7 @@ impl Ema {
         let keep = if self.warm_up { self.decay.min((1.0 + count) / (10.0 + count)) } else { self.decay };
         let average = |part: &Part| {
             let value = part.layout.gather(&values(&self.parameters, &part.members))?;
-            let meta = Meta::new(value.shape(), DType::Bool);
-            let healthy = Tensor::source(Op::Healthy, meta, &self.device, &[])?;
+            let healthy = value.healthy()?;
             let new = part.average.try_mul(keep)?.try_add(value.try_mul(1.0 - keep)?)?;
             healthy.try_where_cond(new, &part.average)
         };

@@ -2,8 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
-use crate::op::composite::Composite;
-use crate::tensor::Tensor;
+use crate::tensor::{Composite, Tensor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;

@@ -3,7 +3,7 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::{Error, Result};
-use crate::op::composite::Composite;
+use crate::tensor::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Sgd`]; the defaults are PyTorch's.

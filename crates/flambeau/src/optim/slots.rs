@@ -10,10 +10,9 @@ use super::rule::{Given, Update, check_distinct};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::ir::program::{FiniteCheck, Window};
 use crate::nn::Parameter;
-use crate::tensor::Tensor;
 use crate::tensor::node::Value;
+use crate::tensor::{FiniteCheck, Tensor, Window};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 

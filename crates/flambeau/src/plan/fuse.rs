@@ -1,9 +1,9 @@
 //! The pass that fuses: decides which nodes share a kernel.
 //!
-//! Nodes are visited from the results backwards, and placed by the `rules`. A node whose every use lies in one kernel, at the same coordinates,
-//! becomes part of that kernel; a node used in several places is computed in each of them if that is cheap, else gets
-//! memory of its own, and is computed by one of the kernels that use it where that makes no cycle. Views are never
-//! kernels: their readers look through them. Which reductions a kernel can hold is said in `space`.
+//! Nodes are visited from the results backwards, and placed by the `rules`. A node whose every use lies in one kernel, at
+//! the same coordinates, becomes part of that kernel; a node used in several places is computed in each of them if that
+//! is cheap, else gets memory of its own, and is computed by one of the kernels that use it where that makes no cycle.
+//! Views are never kernels: their readers look through them. Which reductions a kernel can hold is said in `space`.
 
 use super::graph::{Graph, Ref};
 use super::rules::{Placing, Rule};

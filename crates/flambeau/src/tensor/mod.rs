@@ -49,6 +49,11 @@ pub use pool::{
     MaxPool3dOptions, MaxPoolOptions,
 };
 pub use quiet::QuietTensor;
+// What layers, losses and optimizers are written with besides the methods: they name nothing below this module.
+pub(crate) use crate::ir::program::{FiniteCheck, Window};
+pub(crate) use crate::op::Meta;
+pub(crate) use crate::op::composite::{Composite, Results};
+pub(crate) use crate::op::elementwise::Operand;
 pub(crate) use read::widen;
 pub use read::{read_later, read_many};
 pub use sizes::{Size, Sizes};
@@ -59,7 +64,7 @@ use crate::autograd::function::{Edge, Function, Rule};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::op::{Grads, Meta, Op, Saves, View, Vjp};
+use crate::op::{Grads, Op, Saves, View, Vjp};
 use crate::plan::graph::{self, Graph};
 use crate::plan::{self, Plan, PlanOptions};
 use crate::shape::Shape;

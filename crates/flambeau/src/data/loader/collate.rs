@@ -4,8 +4,7 @@ use crate::data::array::HostArray;
 use crate::data::dataset::Item;
 use crate::error::{Error, Result};
 use crate::memory::reserved;
-use crate::op::Meta;
-use crate::tensor::Tensor;
+use crate::tensor::{Meta, Tensor};
 
 /// What the tensors of a batch are handed out as: a tensor, a pair, a triple, or a vector of any length.
 pub trait Batch: Sized + 'static {

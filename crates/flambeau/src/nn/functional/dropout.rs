@@ -1,7 +1,7 @@
 //! Dropout. The mask is never kept: backward draws it again from the generator's key and counter.
 
+use crate::autograd::Saves;
 use crate::error::{Error, Result};
-use crate::op::Saves;
 use crate::rng::Generator;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};

@@ -1,8 +1,8 @@
 //! Embeddings: rows of a table, and sums of rows.
 
+use crate::autograd::Saves;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::Saves;
 use crate::tensor::{Tensor, twins};
 
 /// How [`Tensor::embedding_bag`] joins the rows of a bag.

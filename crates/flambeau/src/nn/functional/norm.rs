@@ -2,9 +2,8 @@
 //! means over the normalised dimensions, the derivative with respect to x is r (h − mean h − x̂ · mean(h x̂)), where h
 //! is the gradient times the weight.
 
-use crate::autograd::{is_grad_enabled, no_grad};
+use crate::autograd::{Saves, is_grad_enabled, no_grad};
 use crate::error::{Error, Result};
-use crate::op::Saves;
 use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
 
@@ -79,7 +78,7 @@ impl Normalization {
         let mask = 0b11 | if mean.is_some() { 0b100 } else { 0 } | if weight.is_some() { 0b1000 } else { 0 };
         let (weighted, centered) = (weight.is_some(), self.centered);
         let this = self.clone();
-        let rule = move |v: &crate::op::Vjp| {
+        let rule = move |v: &crate::autograd::Vjp| {
             let (g, x) = (v.grad(), v.input(0));
             // Second derivatives need the moments as functions of x.
             let (mean, scale) = match is_grad_enabled() {

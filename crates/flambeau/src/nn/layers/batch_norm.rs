@@ -7,9 +7,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::functional::BatchNormed;
 use crate::nn::{Buffer, Forward, Mode, Module, Parameter, Part, init};
-use crate::op::elementwise::Operand;
 use crate::shape::Dims;
-use crate::tensor::{Tensor, TensorOptions};
+use crate::tensor::{Operand, Tensor, TensorOptions};
 
 /// Means and variances of channels, gathered while training, under PyTorch's names.
 #[derive(Debug)]

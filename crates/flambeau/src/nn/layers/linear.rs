@@ -2,11 +2,10 @@
 
 use super::text::flag;
 use super::{constructors, forward_of_two};
+use crate::autograd::Saves;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
-use crate::op::composite::{Composite, Results};
-use crate::op::{Meta, Saves};
-use crate::tensor::Tensor;
+use crate::tensor::{Composite, Meta, Results, Tensor};
 use smallvec::{SmallVec, smallvec};
 
 /// The settings of [`Linear`] and [`Bilinear`].

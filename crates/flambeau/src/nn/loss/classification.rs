@@ -2,11 +2,10 @@
 
 use super::pick::{Labels, check_class_weight, class_dim, excess, pick, row_cross_entropy};
 use super::{Reduction, floats, forward, same_shape, weighted};
+use crate::autograd::Saves;
 use crate::error::{Error, Result};
-use crate::op::composite::Composite;
-use crate::op::{Meta, Saves};
 use crate::shape::Shape;
-use crate::tensor::Tensor;
+use crate::tensor::{Composite, Meta, Tensor};
 use smallvec::smallvec;
 
 /// The class number that does not count, as PyTorch's.
@@ -265,7 +264,7 @@ impl BceLoss {
                 no.try_add(&target.try_mul(&yes.try_sub(&no)?)?)?.try_neg()
             };
             let inputs = [input, &target];
-            let rule = move |v: &crate::op::Vjp| {
+            let rule = move |v: &crate::autograd::Vjp| {
                 let (g, x, y) = (v.grad(), v.input(0), v.input(1));
                 let rest = x.try_rsub(1.0)?;
                 let slope = x.try_sub(y)?.try_div(&x.try_mul(&rest)?.try_clamp_min(1e-12)?)?;

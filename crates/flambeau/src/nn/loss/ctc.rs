@@ -6,10 +6,9 @@
 //! side by side, as one batch of twice the size: a time step is a dozen nodes, and backward adds no recursion.
 
 use super::{Reduction, floats, forward};
-use crate::autograd::is_grad_enabled;
+use crate::autograd::{Saves, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::memory::reserved;
-use crate::op::Saves;
 use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 

@@ -1,8 +1,8 @@
 //! Losses between distributions: Kullback–Leibler, Poisson, Gauss.
 
 use super::{Reduction, floats, forward, same_shape};
+use crate::autograd::Saves;
 use crate::error::{Error, Result};
-use crate::op::Saves;
 use crate::tensor::Tensor;
 use std::f64::consts::PI;
 
@@ -170,7 +170,7 @@ impl GaussianNllLoss {
                 return Err(Error::shape(OP, message));
             }
             let at_least = || var.try_clamp_min(self.eps);
-            let pass_on = |v: &crate::op::Vjp| Ok(vec![Some(v.grad().clone())]);
+            let pass_on = |v: &crate::autograd::Vjp| Ok(vec![Some(v.grad().clone())]);
             let var = Tensor::with_rule("least_variance", Saves::NOTHING, &[&var], at_least, pass_on)?;
             let distance = input.try_sub(target)?.try_square()?.try_div(&var)?;
             let mut losses = var.try_log()?.try_add(&distance)?.try_mul(0.5)?;

@@ -3,10 +3,9 @@
 //! The derivatives compare the class with the position along the class dimension instead of scattering: a comparison
 //! fuses with what comes before and after it.
 
-use crate::autograd::no_grad;
+use crate::autograd::{Saves, no_grad};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::Saves;
 use crate::tensor::Tensor;
 
 /// Where the classes of a loss's input are: dimension 1 of (N, C, d1, …), or 0 of (C).

@@ -6,8 +6,8 @@
 //! product over all steps. It is made of tensor ops, and has derivatives of its own.
 
 use super::step::{self, Kind};
+use crate::autograd::{Grads, Saves, Vjp};
 use crate::error::Result;
-use crate::op::{Grads, Saves, Vjp};
 use crate::tensor::Tensor;
 
 /// What a layer in one direction is computed from: T steps, B sequences, H hidden units in G gates, P numbers in a
