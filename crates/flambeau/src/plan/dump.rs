@@ -2,7 +2,7 @@
 //! up, this shows; tests of the planner compare it.
 //!
 //! ```text
-//! 0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1] = v2
+//! 0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1 0] = v2
 //! memory: b0 f32×3 result
 //! ```
 //!

@@ -430,7 +430,7 @@ impl Tensor {
     /// let x = Tensor::zeros([3, 4], &Device::cpu());
     /// x.eval()?;
     /// let plan = x.exp().sum(1).dump();
-    /// assert!(plan.starts_with("0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1] = v2"), "{plan}");
+    /// assert!(plan.starts_with("0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1 0] = v2"), "{plan}");
     /// # Ok::<(), Error>(())
     /// ```
     pub fn dump(&self) -> String {
