@@ -1,9 +1,10 @@
 """PyTorch doing the work of `flambeau bench`: f32 without TF32, pipelined, medians of five.
 
-Usage: pytorch.py cuda|cpu [full]
+Usage: pytorch.py cuda|cpu [full|new]
 
 Prints one JSON object: version, device, and the figures of each way to run (eager; on CUDA also as a graph).
-Without `full`, a CPU leaves out the two large models.
+Without `full`, a CPU leaves out the two large models. With `new`: what is new to the process instead (first steps, a new
+length each step, and single evaluations).
 """
 
 import json
@@ -17,6 +18,7 @@ import torch.nn.functional as F
 
 KIND = sys.argv[1]
 FULL = KIND == "cuda" or "full" in sys.argv[2:]
+NEW = "new" in sys.argv[2:]
 DEVICE = torch.device(KIND)
 CLASSES = 10
 SYMBOLS, TOKENS = 65, 256
@@ -130,9 +132,9 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, width=384, heads=6, layers=6):
+    def __init__(self, width=384, heads=6, layers=6, tokens=TOKENS):
         super().__init__()
-        self.wte, self.wpe = nn.Embedding(SYMBOLS, width), nn.Embedding(TOKENS, width)
+        self.wte, self.wpe = nn.Embedding(SYMBOLS, width), nn.Embedding(tokens, width)
         self.h = nn.Sequential(*[Block(width, heads) for _ in range(layers)])
         self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, SYMBOLS, bias=False)
 
@@ -215,6 +217,53 @@ def training(graph):
     return figures
 
 
+def first_steps():
+    """Milliseconds of the first training step of models that this process has not run yet."""
+    figures = {}
+    for name, model, data, batch in [("mlp", Mlp, images(784), 32), ("gpt-10m", Gpt, text, 16)]:
+        step = training_step(model, data, batch, graph=False)
+        wait()
+        start = time.perf_counter()
+        step()
+        wait()
+        figures[f"first step of {name} b{batch}, ms"] = 1e3 * (time.perf_counter() - start)
+    return figures
+
+
+def ragged(lengths=60, batch=16):
+    """Milliseconds of training steps with a new length each time, as `flambeau bench ragged` does them."""
+    model = Gpt(width=128, heads=4, layers=4, tokens=512).to(DEVICE)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, foreach=True)
+    times = []
+    for number in range(lengths):
+        x = torch.randint(0, SYMBOLS, (batch, 32 + number * 157 % 467), device=DEVICE)
+        wait()
+        start = time.perf_counter()
+        loss = F.cross_entropy(model(x), x.flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+        times.append(1e3 * (time.perf_counter() - start))
+    return {"ragged median, ms": statistics.median(times), "ragged worst, ms": max(times)}
+
+
+def single_evaluations():
+    """Microseconds of single ops, one after the other, and of the calls alone."""
+    x, few = torch.rand(4096, 4096, device=DEVICE), torch.rand(1000, device=DEVICE)
+    indexes = torch.randint(0, 4096, (4096,), device=DEVICE)
+    ops = {
+        "sum of rows 4096": lambda: x.sum(1),
+        "sum of columns 4096": lambda: x.sum(0),
+        "argmax 4096": lambda: x.argmax(1),
+        "var 4096": lambda: x.var(1),
+        "index_select 4096": lambda: x.index_select(0, indexes),
+        "a + b of 1000": lambda: few + few,
+        "item of a sum of 1000": lambda: few.sum().item(),
+    }
+    return {f"{name}, µs": 1e6 * seconds(op) for name, op in ops.items()}
+
+
 def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -224,9 +273,13 @@ def main():
 
         torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
         device = f"CPU with {torch.get_num_threads()} threads"
-        columns = {"eager": {**eager_ops(), **training(graph=False)}}
     else:
         device = torch.cuda.get_device_name()
+    if NEW:
+        columns = {"eager": {**first_steps(), **ragged(), **single_evaluations()}}
+    elif KIND == "cpu":
+        columns = {"eager": {**eager_ops(), **training(graph=False)}}
+    else:
         columns = {"eager": {**eager_ops(), **training(graph=False)}, "CUDA graph": training(graph=True)}
     print(json.dumps({"version": torch.__version__, "device": device, "columns": columns}))
 

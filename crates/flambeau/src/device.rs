@@ -156,12 +156,12 @@ impl Device {
 impl Device {
     /// A GPU, as configured.
     pub async fn gpu(config: &GpuConfig) -> Result<Device> {
-        Ok(Device::new(Backend::Gpu(Gpu::new(config).await?)))
+        Ok(Device::new(Backend::Gpu(Box::new(Gpu::new(config).await?))))
     }
 
     /// Runs on a wgpu device that already exists. Its error and lost callbacks become this device's.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue, config: &GpuConfig) -> Result<Device> {
-        Ok(Device::new(Backend::Gpu(Gpu::adopt(device, queue, config)?)))
+        Ok(Device::new(Backend::Gpu(Box::new(Gpu::adopt(device, queue, config)?))))
     }
 
     pub(crate) fn as_gpu(&self) -> Option<&Gpu> {
@@ -290,6 +290,29 @@ impl Device {
         }
         let buffer = Buffer::Gpu(gpu.runtime().adopt_buffer(buffer)?);
         Tensor::from_storage(Arc::new(Storage { buffer, witness: None, guarded: true }), meta, self)
+    }
+
+    /// Calls this after each pipeline that is compiled for a new plan, with how many of how many are there; from several
+    /// threads, natively. `None` ends that. Nothing happens on the CPU.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # let device = Device::cpu();
+    /// device.on_compile(Some(Box::new(|done, all| eprintln!("compiling {done} of {all}"))));
+    /// device.on_compile(None);
+    /// ```
+    pub fn on_compile(&self, progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.runtime().on_compile(progress.map(Into::into));
+        }
+    }
+
+    /// Waits until no kernel is being compiled for the sizes of a hot plan (see [`Specialise`](crate::Specialise)): what runs
+    /// afterwards is as fast as it gets. Nobody needs this but who measures. It returns at once on the CPU and in browsers.
+    pub fn wait_for_compilation(&self) {
+        if let Some(gpu) = self.as_gpu() {
+            gpu.wait_for_compilation();
+        }
     }
 
     /// Ends the GPU device, as if it had been lost: everything after this is [`Error::DeviceLost`].

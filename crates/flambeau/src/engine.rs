@@ -74,11 +74,14 @@ impl Plans {
                 return (snapshot, Some(cached));
             }
         }
-        let snapshot = graph::capture(wanted);
+        let mut known = None;
+        let snapshot = graph::capture(wanted, |graph| {
+            known = self.cached.get(graph).cloned();
+            known.is_some()
+        });
         if snapshot.targets.is_empty() {
             return (snapshot, None);
         }
-        let known = self.cached.get(&snapshot.recorded.graph).cloned();
         match &known {
             Some(cached) => {
                 self.stats.hits += 1;

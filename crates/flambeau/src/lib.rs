@@ -48,10 +48,12 @@ mod shape;
 mod tensor;
 pub mod train;
 
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use backend::wgpu::runtime::PipelineStore;
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
     AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MemoryStats,
-    PowerPreference, enumerate_adapters,
+    PowerPreference, Specialise, enumerate_adapters,
 };
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};

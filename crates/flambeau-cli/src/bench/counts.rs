@@ -37,6 +37,11 @@ impl Counts {
         Counts { gpu: device.gpu_stats(), plans: device.plan_stats() }
     }
 
+    /// The pipelines made so far, and those of them that an earlier process had kept. None on the CPU.
+    pub fn pipelines(device: &Device) -> (u64, u64) {
+        device.gpu_stats().map_or((0, 0), |stats| (stats.pipelines_created, stats.pipelines_kept))
+    }
+
     /// What was spent since then on `runs` runs.
     pub fn since(device: &Device, before: Counts, runs: usize) -> Spent {
         let now = Counts::of(device);

@@ -61,7 +61,7 @@ pub async fn measure(device: &Device, size: usize) -> Result<(f64, f64)> {
         let result = (0..products).fold(a.clone(), |x, _| x.matmul(&b));
         result.narrow(0, 0, 1).narrow(1, 0, 1).item().await.map(|_| ())
     };
-    let seconds = median_seconds(RUNS, chain).await?;
+    let seconds = median_seconds(device, RUNS, chain).await?;
     Ok((seconds / products as f64, error))
 }
 

@@ -1,10 +1,12 @@
 //! `flambeau bench`: how fast this device is. Every result is checked before it is timed, every measurement waits for
 //! the device, and what is counted is counted where the queue is called.
 
+mod cold;
 mod counts;
 mod matmul;
 mod ops;
 mod overhead;
+mod ragged;
 mod trace;
 mod train;
 
@@ -31,9 +33,13 @@ enum What {
     Ops(ops::Options),
     /// Training steps of four models.
     Train(train::Options),
+    /// The first training step of a process.
+    Cold(cold::Options),
+    /// Training steps with a new sequence length each time.
+    Ragged(ragged::Options),
     /// Building, planning, submitting, reading.
     Overhead,
-    /// All of these.
+    /// All of these but the first steps, which ask for a process of their own.
     All,
 }
 
@@ -47,6 +53,8 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Matmul(_) => "matmul",
         What::Ops(_) => "ops",
         What::Train(_) => "train",
+        What::Cold(_) => "cold",
+        What::Ragged(_) => "ragged",
         What::Overhead => "overhead",
         What::All => "all",
     };
@@ -55,12 +63,15 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Matmul(options) => matmul::run(device, options, output).await?,
         What::Ops(options) => ops::run(device, options, output).await?,
         What::Train(options) => train::run(device, options, output).await?,
+        What::Cold(options) => cold::run(device, options, output).await?,
+        What::Ragged(options) => ragged::run(device, options, output).await?,
         What::Overhead => overhead::run(device, output).await?,
         What::All => json!({
             "overhead": overhead::run(device, output).await?,
             "matmul": matmul::run(device, &matmul::Options::default(), output).await?,
             "ops": ops::run(device, &ops::Options::default(), output).await?,
             "train": train::run(device, &train::Options::default(), output).await?,
+            "ragged": ragged::run(device, &ragged::Options::default(), output).await?,
         }),
     };
     output.result(&object, &[]);
@@ -100,12 +111,20 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The median of the seconds that `work` takes, after one run that is not counted. `work` must wait for the device.
+/// Runs after which a plan on a GPU is hot, and kernels for its sizes are compiled: what is measured is their pace.
+const WARM_UP: usize = 8;
+
+/// The median of the seconds that `work` takes once it has warmed up. `work` must wait for the device.
 async fn median_seconds<F: Future<Output = Result<()>>>(
+    device: &Device,
     runs: usize,
     mut work: impl FnMut() -> F,
 ) -> Result<f64> {
-    work().await?;
+    let warm_up = if Kind::of(device) == Kind::Gpu { WARM_UP } else { 1 };
+    for _ in 0..warm_up {
+        work().await?;
+    }
+    device.wait_for_compilation();
     let mut seconds = Vec::with_capacity(runs);
     for _ in 0..runs {
         let start = Instant::now();

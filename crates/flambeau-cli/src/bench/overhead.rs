@@ -27,6 +27,8 @@ pub async fn run(device: &Device, output: Output) -> Result<Value> {
     record("finding and running a cached plan, host, per node", lookup(device).await?);
     record("an evaluation of one kernel, host", evaluation(device).await?.0);
     record("an evaluation of one kernel, one after the other", evaluation(device).await?.1);
+    record("a + b of 1,000 numbers, one after the other", addition(device).await?);
+    record("item() of a sum of 1,000 numbers", summed(device).await?);
     let (single, chain) = (products(device, 1).await?, products(device, CHAIN).await?);
     record("a kernel more in a submission", (chain - single).max(0.0) / (CHAIN - 1) as f64);
     record("an evaluation with a wait", waited(device).await?);
@@ -104,6 +106,42 @@ async fn evaluation(device: &Device) -> Result<(f64, f64)> {
     }
     // The first compiles.
     Ok((median(host.split_off(1)), median(all.split_off(1))))
+}
+
+fn thousand(device: &Device) -> Result<Tensor> {
+    let x = Tensor::try_rand([1000], &Generator::new(1), device)?;
+    x.eval()?;
+    Ok(x)
+}
+
+/// Seconds from one to the next of evaluations that do not depend on each other.
+async fn addition(device: &Device) -> Result<f64> {
+    let (a, b) = (thousand(device)?, thousand(device)?);
+    let mut runs = Vec::new();
+    for _ in 0..=RUNS {
+        let start = Instant::now();
+        let mut last = a.clone();
+        for _ in 0..REPEATS {
+            last = a.try_add(&b)?;
+            last.eval()?;
+            device.throttle().await?;
+        }
+        last.try_narrow(0, 0, 1)?.item().await?;
+        runs.push(start.elapsed().as_secs_f64() / REPEATS as f64);
+    }
+    Ok(median(runs.split_off(1)))
+}
+
+/// Seconds of a sum that is read.
+async fn summed(device: &Device) -> Result<f64> {
+    let x = thousand(device)?;
+    let mut runs = Vec::new();
+    for _ in 0..REPEATS {
+        let start = Instant::now();
+        x.try_sum(..)?.item().await?;
+        runs.push(start.elapsed().as_secs_f64());
+    }
+    Ok(median(runs))
 }
 
 /// Seconds of an evaluation of so many products, each of which needs the one before; one after the other.

@@ -155,7 +155,7 @@ impl Run<'_> {
 pub(crate) enum Backend {
     Cpu(cpu::Cpu),
     #[cfg(feature = "gpu")]
-    Gpu(wgpu::Gpu),
+    Gpu(Box<wgpu::Gpu>),
 }
 
 impl Backend {

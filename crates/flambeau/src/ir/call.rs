@@ -6,6 +6,8 @@ use super::{Meta, Program};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::HostBuffer;
+use std::any::Any;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// How an operand must lie in memory.
@@ -25,8 +27,31 @@ pub(crate) struct CpuOperand<'a> {
     pub data: &'a [Scalar],
 }
 
+/// What makes primitives of different types comparable.
+pub(crate) trait Comparable: Any {
+    fn as_any(&self) -> &dyn Any;
+
+    fn is_same(&self, other: &dyn Any) -> bool;
+
+    fn hash_into(&self, state: &mut dyn Hasher);
+}
+
+impl<T: Any + Eq + Hash> Comparable for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<T>().is_some_and(|other| self == other)
+    }
+
+    fn hash_into(&self, mut state: &mut dyn Hasher) {
+        self.hash(&mut state);
+    }
+}
+
 /// How each backend computes a structured primitive.
-pub(crate) trait Kernels: Send + Sync {
+pub(crate) trait Kernels: Comparable + Send + Sync {
     fn name(&self) -> &'static str;
 
     /// How an input must lie in memory.
@@ -60,8 +85,23 @@ impl std::fmt::Debug for dyn Kernels {
     }
 }
 
+impl PartialEq for dyn Kernels {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other.as_any())
+    }
+}
+
+impl Eq for dyn Kernels {}
+
+impl Hash for dyn Kernels {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+        self.hash_into(state);
+    }
+}
+
 /// A structured operand: where it lies and how its elements are found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Operand {
     pub place: Place,
     pub meta: Meta,
@@ -69,7 +109,7 @@ pub(crate) struct Operand {
 }
 
 /// One structured op with kernels of its own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Eq)]
 pub(crate) struct StructuredCall {
     pub op: Arc<dyn Kernels>,
     pub inputs: Vec<Operand>,
@@ -80,6 +120,23 @@ pub(crate) struct StructuredCall {
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.
     pub epilogue: Option<Box<Fused>>,
+}
+
+impl PartialEq for StructuredCall {
+    fn eq(&self, other: &Self) -> bool {
+        // By hand: what `derive` writes would move the op out of its pointer.
+        *self.op == *other.op
+            && (&self.inputs, &self.outputs, &self.epilogue)
+                == (&other.inputs, &other.outputs, &other.epilogue)
+            && (self.data_start, self.node) == (other.data_start, other.node)
+    }
+}
+
+impl Hash for StructuredCall {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.op.hash(state);
+        (&self.inputs, &self.outputs, &self.epilogue, self.data_start, self.node).hash(state);
+    }
 }
 
 impl StructuredCall {

@@ -19,7 +19,7 @@ pub(crate) enum Place {
 }
 
 /// One instruction of a fused kernel; its result is named by its position.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Inst {
     pub kind: InstKind,
     pub dtype: DType,
@@ -48,7 +48,7 @@ impl Inst {
 }
 
 /// Positions of other instructions are `usize`; `operand` is a position in the kernel's inputs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum InstKind {
     /// An element of an input; zero where the access has none.
     Load { operand: usize, access: Access },
@@ -103,7 +103,7 @@ impl InstKind {
 }
 
 /// A result of a fused kernel.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Output {
     /// The instruction whose results are stored.
     pub inst: usize,
@@ -116,7 +116,7 @@ pub(crate) struct Output {
 }
 
 /// One way over the rows of a kernel.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Phase {
     /// Instructions that run once per row, before it.
     pub before: Vec<usize>,
@@ -129,7 +129,7 @@ pub(crate) struct Phase {
 }
 
 /// Elementwise work, its views, and reductions over the same coordinates, in one kernel.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fused {
     /// Sizes of the kept coordinates, then of the reduced ones.
     pub space: Vec<usize>,
@@ -178,7 +178,7 @@ impl Fused {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
     Fused(Fused),
     Structured(StructuredCall),

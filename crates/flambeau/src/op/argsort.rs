@@ -328,7 +328,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     fn program(&self, source: String, bindings: Vec<Bound>, numbers: &[usize], groups: [u32; 3]) -> Program {
         Program {
             label: "argsort",
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings,
             params: numbers.iter().map(|&number| Param::Fixed(number as u32)).collect(),
@@ -336,6 +336,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             scratch: self.scratch(),
             trust: Trust::OURS,
             checks: None,
+            specialise: false,
         }
     }
 }

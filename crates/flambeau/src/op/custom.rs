@@ -142,7 +142,7 @@ impl Kernels for Custom {
         let word = |index: usize| Param::Data(call.data_start + index as u32, Lane::U32);
         Ok(vec![Program {
             label: self.name,
-            source: self.source.to_string(),
+            source: self.source.clone(),
             entry: self.entry.to_string(),
             bindings: inputs.chain(outputs).collect(),
             params: (0..self.uniforms).map(word).collect(),
@@ -150,6 +150,7 @@ impl Kernels for Custom {
             scratch: Vec::new(),
             trust: Trust::CHECKED,
             checks: None,
+            specialise: false,
         }])
     }
 }

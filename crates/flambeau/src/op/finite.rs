@@ -53,7 +53,7 @@ impl Kernels for FiniteCheck {
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         let program = |source: String, bindings: &[Bound], params: Vec<Param>, groups: [u32; 3]| Program {
             label: self.name(),
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings: bindings.to_vec(),
             params,
@@ -61,6 +61,7 @@ impl Kernels for FiniteCheck {
             scratch: Vec::new(),
             trust: Trust::OURS,
             checks: Some(Checked::Finite(self.clone())),
+            specialise: false,
         };
         let well = "@group(0) @binding(0) var<storage, read_write> result: array<u32>;
 @compute @workgroup_size(1)
@@ -107,7 +108,7 @@ impl FiniteCheck {
         let dtype = call.inputs[0].meta.dtype;
         let from = windows.first().map_or(0, |window| window.start);
         let to = windows.last().map_or(0, |window| window.start + window.len);
-        let mut params = Params::distinct();
+        let mut params = Params::default();
         let (first, count) = (params.size(from), params.size(windows.len()));
         let fault = shader::fault(&mut params, call.node, "place");
         let bounds = params.list.len();

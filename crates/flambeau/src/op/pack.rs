@@ -110,7 +110,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label: if input.is_some() { "pack" } else { "pack zeros" },
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: input.map(Bound::Input).into_iter().chain([Bound::Output(0)]).collect(),
         params: params.list,
@@ -118,5 +118,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }

@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label,
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: [vec![Bound::Scratch(0)], bindings].concat(),
         params: params.list,
@@ -46,5 +46,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: scratch(call, parts),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }

@@ -291,7 +291,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         );
         Program {
             label: self.name(),
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings: vec![Bound::Input(0), Bound::Output(0)],
             params: [rows, length, inner].iter().map(|&size| Param::Fixed(size as u32)).collect(),
@@ -299,6 +299,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             scratch: Vec::new(),
             trust: Trust::OURS,
             checks: None,
+            specialise: false,
         }
     }
 }

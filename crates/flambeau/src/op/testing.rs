@@ -28,28 +28,15 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
     }
 }
 
-/// Checks every shader of a call with naga, and its bindings against its declarations.
+/// Checks both texts of every shader of a call with naga, and its bindings against its declarations.
 pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
     let programs = call.op.wgsl(call).expect("the op has a shader");
     for program in &programs {
-        let source = &program.source;
-        let module = naga::front::wgsl::parse_str(source)
-            .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
-        let capabilities = naga::valid::Capabilities::all();
-        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
-            .validate(&module)
-            .unwrap_or_else(|error| panic!("{error:?}\n{source}"));
-        let resources = module.global_variables.iter().filter(|(_, variable)| variable.binding.is_some());
-        let declared = program.bindings.len() + usize::from(!program.params.is_empty());
-        assert_eq!(resources.count(), declared, "bindings of\n{source}");
-        assert!(module.entry_points.iter().any(|entry| entry.name == program.entry));
+        validate_text(program, &program.general());
+        if program.specialise {
+            validate_text(program, &program.specialised());
+        }
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
-        let vectors = program.params.len().div_ceil(4);
-        assert!(
-            program.params.is_empty()
-                || source.contains(&format!("params: array<vec4<u32>, {vectors}>"))
-                || program.trust == Trust::CHECKED
-        );
         for bound in &program.bindings {
             if let Bound::Scratch(number) = bound {
                 assert!(*number < program.scratch.len());
@@ -57,4 +44,23 @@ pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
         }
     }
     programs
+}
+
+fn validate_text(program: &Program, source: &str) {
+    let module = naga::front::wgsl::parse_str(source)
+        .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
+    let capabilities = naga::valid::Capabilities::all();
+    naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+    let resources = module.global_variables.iter().filter(|(_, variable)| variable.binding.is_some());
+    let declared = program.bindings.len() + usize::from(!program.params.is_empty());
+    assert_eq!(resources.count(), declared, "bindings of\n{source}");
+    assert!(module.entry_points.iter().any(|entry| entry.name == program.entry));
+    let vectors = program.params.len().div_ceil(4);
+    assert!(
+        program.params.is_empty()
+            || source.contains(&format!("params: array<vec4<u32>, {vectors}>"))
+            || program.trust == Trust::CHECKED
+    );
 }

@@ -129,7 +129,7 @@ impl Kernels {
         let made_by = |place: Place| buffer_of(place).map(|buffer| self.producers[buffer]);
         let others = fused.inputs.iter().enumerate().filter(|&(other, _)| other != operand);
         let mut stack: Vec<usize> = others.filter_map(|(_, &(place, _))| made_by(place)).collect();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = rustc_hash::FxHashSet::default();
         while let Some(kernel) = stack.pop() {
             if kernel == producer || seen.len() > MAX_SEARCH {
                 return true;

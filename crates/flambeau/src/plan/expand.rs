@@ -265,7 +265,7 @@ mod tests {
     }
 
     fn snapshot(tensors: &[&Tensor]) -> Snapshot {
-        capture(&tensors.iter().map(|tensor| tensor.value().clone()).collect::<Vec<_>>())
+        capture(&tensors.iter().map(|tensor| tensor.value().clone()).collect::<Vec<_>>(), |_| false)
     }
 
     #[test]

@@ -11,7 +11,8 @@ use super::space::{Space, same_elements};
 use crate::ir::access::Access;
 use crate::ir::call::Layout;
 use crate::op::{Op, View};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Storage buffers one kernel may bind: WebGPU's default limit, kept everywhere so that plans are the same
 /// everywhere. One is left for the device's status word.
@@ -40,7 +41,7 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     steps: Vec<Step>,
-    known: HashMap<Step, u32>,
+    known: FxHashMap<Step, u32>,
 }
 
 impl Paths {

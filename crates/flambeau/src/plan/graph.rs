@@ -87,13 +87,13 @@ pub(crate) struct Recorded {
 }
 
 /// Collects what `wanted` needs. Values that a derivative rule has saved become roots too, so that a later
-/// backward pass finds them instead of computing them again.
-pub(crate) fn capture(wanted: &[Value]) -> Snapshot {
+/// backward pass finds them instead of computing them again. A graph whose plan is known is not expanded.
+pub(crate) fn capture(wanted: &[Value], is_known: impl FnOnce(&Graph) -> bool) -> Snapshot {
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     *captures += 1;
     let snapshot = collect(wanted, *captures, List::new());
     let mut snapshot = snapshot.expect("a new list takes every node");
-    if has_composites(&snapshot.graph().nodes) {
+    if !is_known(snapshot.graph()) && has_composites(&snapshot.graph().nodes) {
         *captures += 1;
         snapshot.expanded = Some(expand(&snapshot, *captures - 1, *captures));
     }

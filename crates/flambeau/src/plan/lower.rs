@@ -10,19 +10,19 @@ use crate::ir::call::{Layout, Operand, StructuredCall};
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
 use crate::op::{Op, View};
 use crate::shape::Shape;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// Kernels in running order, and where every stored value lies.
 pub(crate) struct Lowered {
     pub kernels: Vec<Kernel>,
-    pub places: HashMap<Ref, Place>,
+    pub places: FxHashMap<Ref, Place>,
     /// The graph value of every plan buffer.
     pub buffers: Vec<Ref>,
 }
 
 pub(crate) fn lower(graph: &Graph, mut fusion: Fusion) -> Lowered {
-    let (mut places, mut buffers, mut inputs) = (HashMap::new(), Vec::new(), 0);
+    let (mut places, mut buffers, mut inputs) = (FxHashMap::default(), Vec::new(), 0);
     for (index, node) in graph.nodes.iter().enumerate() {
         for output in 0..node.outputs.len() as u32 {
             let value = Ref { node: index as u32, output };
@@ -51,7 +51,7 @@ pub(crate) fn lower(graph: &Graph, mut fusion: Fusion) -> Lowered {
     Lowered { kernels, places, buffers }
 }
 
-fn structured(graph: &Graph, places: &HashMap<Ref, Place>, index: u32) -> StructuredCall {
+fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> StructuredCall {
     let node = &graph.nodes[index as usize];
     let op = node.op.as_ref().and_then(Op::structured).expect("a structured node has a structured op");
     let operands = node.inputs.iter().enumerate().map(|(position, &input)| {
@@ -116,18 +116,23 @@ pub(super) fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kern
 struct Emitter<'a> {
     graph: &'a Graph,
     fusion: &'a mut Fusion,
-    places: &'a HashMap<Ref, Place>,
+    places: &'a FxHashMap<Ref, Place>,
     group: usize,
     space: Space,
     insts: Vec<Inst>,
     inputs: Vec<(Place, crate::dtype::DType)>,
-    known: HashMap<(Ref, u32), usize>,
+    known: FxHashMap<(Ref, u32), usize>,
 }
 
 impl<'a> Emitter<'a> {
-    fn new(graph: &'a Graph, fusion: &'a mut Fusion, places: &'a HashMap<Ref, Place>, group: usize) -> Self {
+    fn new(
+        graph: &'a Graph,
+        fusion: &'a mut Fusion,
+        places: &'a FxHashMap<Ref, Place>,
+        group: usize,
+    ) -> Self {
         let space = fusion.groups[group].space.clone();
-        let (insts, inputs, known) = (Vec::new(), Vec::new(), HashMap::new());
+        let (insts, inputs, known) = (Vec::new(), Vec::new(), FxHashMap::default());
         Emitter { graph, fusion, places, group, space, insts, inputs, known }
     }
 

@@ -44,7 +44,7 @@ pub(crate) use explain::explain;
 use graph::{Graph, Ref};
 use lower::Lowered;
 use rules::Rule;
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Kernels in running order, with their memory.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Plan {
     /// Lowered kernels with their buffers, none of which has a place yet.
     fn of(lowered: Lowered, graph: &Graph, rules: Vec<Rule>) -> Plan {
         let roots: Vec<Place> = graph.roots.iter().map(|root| lowered.places[root]).collect();
-        let kept: HashSet<Place> = roots.iter().copied().collect();
+        let kept: FxHashSet<Place> = roots.iter().copied().collect();
         let buffers = lowered.buffers.iter().enumerate().map(|(index, &value)| {
             let meta = graph.meta(value);
             let root = kept.contains(&Place::Buffer(index as u32));

@@ -11,7 +11,7 @@ use super::wide::Wide;
 use crate::dtype::{DType, Lane};
 use crate::ir::Map;
 use crate::ir::kernel::{Fused, Inst, InstKind, Output};
-use crate::ir::program::{Bound, Checked, Param, Program, Trust};
+use crate::ir::program::{Bound, Checked, Param, Program, Trust, either};
 use crate::shader::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ pub(crate) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
     vec![Generator::new(kernel, Pass::Only).finish(threads)]
 }
 
-/// Elements from which a reduction has its sizes in its shader: taking apart an element's number by sizes that the
+/// Elements from which a reduction is worth a shader with its sizes: taking apart an element's number by sizes that the
 /// shader does not know takes longer than reading the element.
 const LARGE_REDUCTION: usize = 1 << 20;
 
@@ -95,6 +95,8 @@ impl Pass {
 pub(super) struct Generator<'a> {
     pub kernel: &'a Fused,
     pub params: Params,
+    /// The names of numbers of the uniform block, by what they belong to; see `number`.
+    pub numbers: Vec<((usize, usize), String)>,
     helpers: Vec<&'static str>,
     status: bool,
     checks: Option<Checked>,
@@ -109,7 +111,8 @@ impl<'a> Generator<'a> {
     fn new(kernel: &'a Fused, pass: Pass) -> Self {
         let mut generator = Generator {
             kernel,
-            params: if is_large_reduction(kernel) { Params::baked() } else { Params::default() },
+            params: Params::default(),
+            numbers: Vec::new(),
             helpers: Vec::new(),
             status: false,
             checks: None,
@@ -267,7 +270,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         );
         Program {
             label: "fused",
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings,
             params: self.params.list,
@@ -275,6 +278,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             scratch,
             trust: Trust::OURS,
             checks: self.checks,
+            specialise: is_large_reduction(kernel),
         }
     }
 
@@ -312,9 +316,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         values.div_ceil(ROW_PIECES).next_power_of_two().clamp(FEWEST_ROW_THREADS, ROW_THREADS)
     }
 
-    /// Where a loop over all of a row starts; sizes in the text let it be unrolled.
-    pub fn start(&self) -> &'static str {
-        if self.params.is_baked() { "0u" } else { shader::ZERO }
+    /// Where a loop over all of a row starts; one whose end the compiler knows can be unrolled.
+    pub fn start(&self) -> String {
+        either(shader::ZERO, "0u")
     }
 
     fn thread_body(&mut self) -> String {
@@ -432,7 +436,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             }
             InstKind::Bits { data_start, access } => {
                 self.help(crate::rng::WGSL);
-                let word = |k: u32, params: &mut Params| params.push(Param::Data(data_start + k, Lane::U32));
+                let word =
+                    |k: u32, params: &mut Params| params.shared(Param::Data(data_start + k, Lane::U32));
                 let words = [0, 1, 2, 3].map(|k| word(k, &mut self.params));
                 let Located { at, exists } = self.locate(access, code, pad);
                 let [k0, k1, c0, c1] = words;
@@ -454,13 +459,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             InstKind::Gather { operand, access, index, stride, size } => {
                 let Located { at, exists } = self.locate(access, code, pad);
                 let name = self.name("g");
-                let size_param = self.params.size(*size);
+                let of = std::ptr::from_ref(access) as usize;
+                let size_param = self.number(of, usize::MAX, Param::Fixed(*size as u32));
                 let fault = shader::fault(&mut self.params, inst.node, &name);
                 self.checks = Some(Checked::Index { op: "gather", size: *size });
                 let wanted = exists.as_ref().map_or(String::new(), |exists| format!("{exists} && "));
                 _ = writeln!(code, "{pad}var {name} = u32(v{index});");
                 _ = writeln!(code, "{pad}if ({wanted}{name} >= {size_param}) {{ {fault} {name} = 0u; }}");
-                let step = self.params.stride(*stride);
+                let step = self.number(of, usize::MAX - 1, Param::Fixed(*stride as u32));
                 let at = match &exists {
                     // Every index is a fault: the start of any buffer can be read.
                     _ if *size == 0 => "0u".into(),
@@ -474,7 +480,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 
     fn data_start(&mut self, data_start: u32, dtype: DType) -> String {
-        let param = self.params.push(Param::Data(data_start, dtype.lane()));
+        let param = self.params.shared(Param::Data(data_start, dtype.lane()));
         match dtype {
             DType::Bool => format!("({param} != 0u)"),
             DType::F16 => format!("f32(f16(bitcast<f32>({param})))"),

@@ -32,12 +32,12 @@ impl Fold {
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
             Lane::F32 | Lane::F64 => {
-                format!("bitcast<f32>({})", generator.params.word(Param::Fixed(float.to_bits())))
+                format!("bitcast<f32>({})", generator.params.shared(Param::Opaque(float.to_bits())))
             }
             Lane::I32 | Lane::I64 => {
-                format!("bitcast<i32>({})", generator.params.push(Param::Fixed(signed as u32)))
+                format!("bitcast<i32>({})", generator.params.shared(Param::Opaque(signed as u32)))
             }
-            Lane::U32 | Lane::Bool => generator.params.push(Param::Fixed(unsigned)),
+            Lane::U32 | Lane::Bool => generator.params.shared(Param::Opaque(unsigned)),
         };
         let initial = match kind {
             ReduceKind::Sum => format!("{}(0)", lane_type(dtype)),

@@ -35,18 +35,33 @@ impl Generator<'_> {
                 if first {
                     _ = writeln!(code, "{pad}let c{d} = {rest};");
                 } else {
-                    let size = self.params.size(kernel.space[d]);
+                    let size = self.size(0, d, kernel.space[d]);
                     _ = writeln!(code, "{pad}let c{d} = {rest} % {size};");
                 }
             }
             if !first {
-                let size = self.params.size(kernel.space[d]);
+                let size = self.size(0, d, kernel.space[d]);
                 let name = format!("{from}_{d}");
                 _ = writeln!(code, "{pad}let {name} = {rest} / {size};");
                 rest = name;
             }
         }
         code
+    }
+
+    /// A number of the uniform block that belongs to something of the kernel's (0: its space), by an order of its own. The
+    /// same one is there once, however often the text names it.
+    pub fn number(&mut self, of: usize, order: usize, param: Param) -> String {
+        if let Some((_, known)) = self.numbers.iter().find(|(key, _)| *key == (of, order)) {
+            return known.clone();
+        }
+        let text = self.params.push(param);
+        self.numbers.push(((of, order), text.clone()));
+        text
+    }
+
+    fn size(&mut self, of: usize, order: usize, size: usize) -> String {
+        self.number(of, order, Param::Fixed(size as u32))
     }
 
     pub fn name(&mut self, prefix: &str) -> String {
@@ -58,10 +73,13 @@ impl Generator<'_> {
     pub fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
         let mut exists: Vec<String> = Vec::new();
         let mut number = String::new();
+        // Its address stands for an access: it lies still while a shader is written.
+        let of = std::ptr::from_ref(access) as usize;
         for (depth, level) in access.levels.iter().enumerate() {
             let mut terms: Vec<String> = Vec::new();
+            let order = |d: usize, which: usize| (depth * 64 + d) * 8 + which;
             if !level.offset.is_zero() {
-                terms.push(self.params.push(Param::Offset(level.offset.clone())));
+                terms.push(self.number(of, order(0, 0), Param::Offset(level.offset.clone())));
             }
             let mut rest = number.clone();
             for (d, axis) in level.axes.iter().enumerate().rev() {
@@ -69,20 +87,20 @@ impl Generator<'_> {
                 if depth > 0 {
                     // Not "u": the 32nd name would be a type's.
                     c = self.name("part");
-                    let size = self.params.size(axis.size);
+                    let size = self.size(of, order(d, 1), axis.size);
                     let next = self.name("rest");
                     _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");
                     rest = next;
                 }
                 if let Some(Hole { start, step, len }) = &axis.hole {
                     let from = self.name("e");
-                    let start = self.params.push(Param::Offset(start.clone()));
+                    let start = self.number(of, order(d, 2), Param::Offset(start.clone()));
                     _ = writeln!(code, "{pad}let {from} = {c} - {start};");
-                    let limit = self.params.size(len * step);
+                    let limit = self.size(of, order(d, 3), len * step);
                     exists.push(format!("{from} < {limit}"));
                     c = from;
                     if *step != 1 {
-                        let step = self.params.size(*step);
+                        let step = self.size(of, order(d, 4), *step);
                         exists.push(format!("{c} % {step} == 0u"));
                         c = format!("({c} / {step})");
                     }
@@ -90,7 +108,10 @@ impl Generator<'_> {
                 match axis.stride {
                     0 => {}
                     1 => terms.push(c),
-                    stride => terms.push(format!("{c} * {}", self.params.stride(stride))),
+                    stride => {
+                        let stride = self.number(of, order(d, 5), Param::Fixed(stride as u32));
+                        terms.push(format!("{c} * {stride}"));
+                    }
                 }
             }
             number = self.name("at");

@@ -99,52 +99,27 @@ pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
     }
 }
 
-/// The numbers of a kernel's uniform block, `params: array<vec4<u32>, N>`.
+/// The numbers of a kernel's uniform block, `params: array<vec4<u32>, N>`. Equal numbers have places of their own, so that
+/// the shader's text does not depend on which are equal.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub list: Vec<Param>,
-    /// Equal numbers have places of their own, so that the shader's text does not depend on which are equal.
-    distinct: bool,
-    /// Numbers that never change are written into the shader.
-    baked: bool,
 }
 
 impl Params {
-    /// Numbers for a shader that is costly to compile and shared by many shapes.
-    pub fn distinct() -> Params {
-        Params { distinct: true, ..Params::default() }
-    }
-
-    /// Numbers for a shader that is made for one shape.
-    pub fn baked() -> Params {
-        Params { baked: true, ..Params::default() }
-    }
-
-    /// Are numbers that never change written into the shader?
-    pub fn is_baked(&self) -> bool {
-        self.baked
-    }
-
     /// Adds a number; returns the WGSL that stands for it.
     pub fn push(&mut self, param: Param) -> String {
-        match &param {
-            Param::Fixed(word) if self.baked => return format!("{word}u"),
-            Param::Offset(linear) if self.baked && linear.terms.is_empty() => {
-                return format!("{}u", linear.constant as u32);
-            }
-            _ => {}
-        }
-        self.word(param)
+        self.list.push(param);
+        let at = self.list.len() - 1;
+        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
     }
 
-    /// Adds a number to the block; returns the WGSL that reads it.
-    pub fn word(&mut self, param: Param) -> String {
-        let known = self.list.iter().position(|known| !self.distinct && *known == param);
-        let at = known.unwrap_or_else(|| {
-            self.list.push(param);
-            self.list.len() - 1
-        });
-        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
+    /// Adds a number that belongs to the run, not to one kernel's sizes: it is there once.
+    pub fn shared(&mut self, param: Param) -> String {
+        match self.list.iter().position(|known| *known == param) {
+            Some(at) => format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4]),
+            None => self.push(param),
+        }
     }
 
     pub fn size(&mut self, size: usize) -> String {
@@ -198,14 +173,14 @@ fn fl_healthy(slot: u32, run: u32, first: vec3<u32>, second: vec3<u32>) -> bool 
 
 /// WGSL that reports a fault of a node with a value.
 pub(crate) fn fault(params: &mut Params, node: u32, value: &str) -> String {
-    let (slot, run) = (params.push(Param::Status(0)), params.push(Param::Run));
-    format!("fl_fault({slot}, {run}, {}, {value});", params.push(Param::Fixed(node)))
+    let (slot, run) = (params.shared(Param::Status(0)), params.shared(Param::Run));
+    format!("fl_fault({slot}, {run}, {}, {value});", params.push(Param::Node(node)))
 }
 
 /// A WGSL expression: has the run had no fault, and none of those whose faults it takes over?
 pub(crate) fn healthy(params: &mut Params) -> String {
-    let run = params.push(Param::Run);
-    let words: Vec<String> = (0..7).map(|k| params.push(Param::Status(k))).collect();
+    let run = params.shared(Param::Run);
+    let words: Vec<String> = (0..7).map(|k| params.shared(Param::Status(k))).collect();
     let other = |k: usize| format!("vec3<u32>({})", words[k..k + 3].join(", "));
     format!("fl_healthy({}, {run}, {}, {})", words[0], other(1), other(4))
 }

@@ -7,6 +7,7 @@ use super::codegen::{Generator, Located};
 use super::fold::Fold;
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
+use crate::ir::program::either;
 use crate::shader::{lane_type, narrow, widen};
 use std::fmt::Write;
 
@@ -24,8 +25,8 @@ const PIECES: usize = 4;
 const MAX_KEPT: usize = 64;
 /// Elements of its row that a thread keeps at most.
 const MAX_ELEMENTS: usize = 32;
-/// The row from which a shader is made for its length: pieces that lie inside of it are not asked whether they do, so
-/// that all of them are on their way from memory at once.
+/// The row from which a shader that is made for its length does not ask whether pieces lie inside of it, so that all of them
+/// are on their way from memory at once.
 const LONG_ROW: usize = 2048;
 /// Threads that share the second step of a reduction in workgroup memory.
 const PARTIALS: usize = 16;
@@ -231,16 +232,18 @@ impl Generator<'_> {
             folds.iter().for_each(|fold| body += &fold.declare(1));
             // Each piece has its own registers: an array indexed in a loop may end up in memory.
             for piece in 0..shape.pieces.unwrap_or(1) {
-                let end = (piece + 1) * shape.threads * shape.lanes;
                 _ = match (shape.pieces, shape.threads) {
-                    (Some(_), threads) if end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW => {
-                        writeln!(body, "    {{\n        let q = thread + {}u;\n        {{", piece * threads)
+                    (Some(_), threads) => {
+                        let ask = format!("if (q < {units}) {{");
+                        let end = (piece + 1) * threads * shape.lanes;
+                        let inside = end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW;
+                        let ask = if inside { either(&ask, "{") } else { ask };
+                        writeln!(
+                            body,
+                            "    {{\n        let q = thread + {}u;\n        {ask}",
+                            piece * threads
+                        )
                     }
-                    (Some(_), threads) => writeln!(
-                        body,
-                        "    {{\n        let q = thread + {}u;\n        if (q < {units}) {{",
-                        piece * threads
-                    ),
                     (None, 1) => {
                         let start = self.start();
                         writeln!(body, "    for (var q = {start}; q < {units}; q++) {{\n        {{")

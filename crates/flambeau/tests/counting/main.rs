@@ -11,6 +11,7 @@ mod deep_graph;
 mod engine;
 mod epilogues;
 mod layers;
+mod new_shapes;
 mod nn_plans;
 mod rows;
 mod sequences;

@@ -292,9 +292,11 @@ fn convolutions_that_fill_a_gpu() {
     }
 }
 
-/// Runs something on a GPU, which must take one more shader of phases for it, and compares with the CPU in f64.
+/// Runs something on a GPU, which must take a shader of phases for it, and compares with the CPU in f64. The device is a
+/// new one: shapes share shaders.
 #[track_caller]
-fn compare_phases(gpu: &Device, dtype: DType, shapes: &[&[usize]], run: impl Fn(&[Tensor]) -> Tensor) {
+fn compare_phases(dtype: DType, shapes: &[&[usize]], run: impl Fn(&[Tensor]) -> Tensor) {
+    let gpu = new_gpu(GpuConfig::default());
     let inputs: Vec<Tensor> = shapes
         .iter()
         .zip(1..)
@@ -304,10 +306,9 @@ fn compare_phases(gpu: &Device, dtype: DType, shapes: &[&[usize]], run: impl Fn(
         let to = |x: &Tensor| flambeau::block_on(x.to_dtype(dtype).to(device)).unwrap();
         values(&run(&inputs.iter().map(to).collect::<Vec<_>>()))
     };
-    let shaders = || gpu.shader_sources().iter().filter(|source| source.contains("phase_of")).count();
-    let before = shaders();
-    let (got, expected) = (on(gpu, dtype), on(&Device::cpu(), DType::F64));
-    assert_eq!(shaders(), before + 1, "{shapes:?} should go by phases");
+    let (got, expected) = (on(&gpu, dtype), on(&Device::cpu(), DType::F64));
+    let shaders = gpu.shader_sources();
+    assert!(shaders.iter().any(|source| source.contains("phase_of")), "{shapes:?} should go by phases");
     let scale = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
     let tolerance = if dtype == DType::F16 { 1e-3 } else { 1e-5 };
     assert_close(&got, &expected, tolerance * scale, tolerance);
@@ -317,18 +318,17 @@ fn compare_phases(gpu: &Device, dtype: DType, shapes: &[&[usize]], run: impl Fn(
 /// the end, depths that end within a round.
 #[test]
 fn transposed_convolutions_that_fill_a_gpu_by_phases() {
-    let gpu = new_gpu(GpuConfig::default());
     let one = |x: &[usize], w: &[usize], options: ConvTransposeOptions<1>| {
         let shapes = [x, w, &[w[1] * options.groups]];
-        compare_phases(&gpu, DType::F32, &shapes, |x| x[0].conv_transpose1d(&x[1], Some(&x[2]), &options));
+        compare_phases(DType::F32, &shapes, |x| x[0].conv_transpose1d(&x[1], Some(&x[2]), &options));
     };
     let two = |dtype: DType, x: &[usize], w: &[usize], options: ConvTransposeOptions<2>| {
         let shapes = [x, w, &[w[1] * options.groups]];
-        compare_phases(&gpu, dtype, &shapes, |x| x[0].conv_transpose2d(&x[1], Some(&x[2]), &options));
+        compare_phases(dtype, &shapes, |x| x[0].conv_transpose2d(&x[1], Some(&x[2]), &options));
     };
     let three = |x: &[usize], w: &[usize], options: ConvTransposeOptions<3>| {
         let shapes = [x, w, &[w[1] * options.groups]];
-        compare_phases(&gpu, DType::F32, &shapes, |x| x[0].conv_transpose3d(&x[1], Some(&x[2]), &options));
+        compare_phases(DType::F32, &shapes, |x| x[0].conv_transpose3d(&x[1], Some(&x[2]), &options));
     };
     one(&[8, 22, 259], &[22, 16, 5], ConvTranspose1dOptions::default().with_stride(2).with_padding(2));
     let plain = ConvTranspose2dOptions::default();
@@ -360,11 +360,10 @@ fn transposed_convolutions_that_fill_a_gpu_by_phases() {
 /// What a stride leaves over of the input gets zeros; what follows a gradient is done by its kernel, zeros or not.
 #[test]
 fn strided_input_gradients_that_fill_a_gpu_by_phases() {
-    let gpu = new_gpu(GpuConfig::default());
     for (kernel, features, padding) in [(3, 16, 0), (2, 36, 0), (3, 20, 1)] {
         let shapes: [&[usize]; 2] = [&[4, 32, 34, 35], &[features, 32, kernel, kernel]];
         let options = Conv2dOptions::default().with_stride(2).with_padding(padding);
-        compare_phases(&gpu, DType::F32, &shapes, |x| {
+        compare_phases(DType::F32, &shapes, |x| {
             let image = x[0].requires_grad();
             let y = image.conv2d(&x[1], None, &options);
             let slope = weights(&y, f64::cos).to_dtype(y.dtype());

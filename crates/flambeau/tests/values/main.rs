@@ -34,5 +34,6 @@ mod suite;
 mod tensor_api;
 mod tensor_edges;
 mod thin_walk;
+mod tiers;
 mod train;
 mod training_curve;

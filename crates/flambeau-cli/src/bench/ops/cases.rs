@@ -70,6 +70,7 @@ pub fn all(kind: Kind) -> Vec<Case> {
     };
     let mut cases = elementwise(count);
     cases.extend(rows(side));
+    cases.extend(single(side / 2));
     let images = if gpu { 128 } else { 2 };
     cases.extend(convolutions(images, 64, 32));
     cases.extend(convolutions(images, 256, 8));
@@ -126,6 +127,28 @@ fn rows(side: usize) -> Vec<Case> {
         Case {
             least: Least::Bytes(8.0 * (side / 4 * 1024) as f64),
             ..case("sort of rows", vec![sorted], 2, |x| Ok(x[0].try_sort(-1, false)?.0))
+        },
+    ]
+}
+
+/// Ops that scientists evaluate one by one, on a square matrix.
+fn single(side: usize) -> Vec<Case> {
+    let x = floats(&[side, side]);
+    let case = |name, arrays: usize, sample, body| Case {
+        name,
+        inputs: vec![x.clone()],
+        least: Least::Bytes(4.0 * (arrays * side * side) as f64),
+        sample,
+        body,
+    };
+    vec![
+        case("sum of a square's rows", 1, Sample::Rows(1), |x| x[0].try_sum(1)),
+        case("sum of its columns", 1, Sample::Whole, |x| x[0].try_sum(0)),
+        case("argmax of its rows", 1, Sample::Rows(1), |x| x[0].try_argmax(1)),
+        case("variance of its rows", 1, Sample::Rows(1), |x| x[0].try_var(1, 1.0)),
+        Case {
+            inputs: vec![Given::Indexes(vec![side], side), x.clone()],
+            ..case("rows by index", 2, Sample::Rows(1), |x| x[1].try_index_select(0, &x[0]))
         },
     ]
 }

@@ -2,7 +2,7 @@
 
 mod cases;
 
-use super::{Kind, flop_rate, matmul, median, time};
+use super::{Kind, WARM_UP, flop_rate, matmul, median, time};
 use crate::output::{Output, refused};
 use cases::{Case, Given, Least, Sample};
 use flambeau::TensorOptions;
@@ -201,8 +201,9 @@ async fn seconds(case: &Case, inputs: &[Vec<Tensor>], device: &Device) -> Result
         }
         Ok(start.elapsed().as_secs_f64())
     };
-    // The first compiles; the second says how long one takes.
-    evaluations(INPUTS).await?;
+    // The first compile; the next says how long one takes.
+    evaluations(if Kind::of(device) == Kind::Gpu { WARM_UP } else { INPUTS }).await?;
+    device.wait_for_compilation();
     let once = evaluations(1).await?;
     let count = ((SECONDS / once) as usize).clamp(1, MOST_EVALUATIONS);
     let mut runs = Vec::with_capacity(RUNS);

@@ -1,6 +1,6 @@
 //! Is what will be timed right? The first losses of a training must be those of the same training in f64 on the CPU.
 
-use super::workload::{Training, Workload};
+use super::workload::{Scale, Training, Workload};
 use crate::output::refused;
 use flambeau::TensorOptions;
 use flambeau::prelude::*;
@@ -27,7 +27,7 @@ pub struct Checked {
 pub async fn check(workload: Workload, batch: usize, device: &Device) -> Result<Checked> {
     let affordable = AFFORDABLE / (STEPS as f64 * workload.flops_per_sample());
     // Batch norm over fewer than four samples amplifies what rounding makes different.
-    let batch = batch.min((affordable as usize).max(if workload == Workload::Resnet18Cifar { 4 } else { 1 }));
+    let batch = batch.min((affordable as usize).max(if workload.has_batch_norm() { 4 } else { 1 }));
     let losses = first_losses(workload, batch, &device.into()).await?;
     let wanted = first_losses(workload, batch, &(DType::F64, &Device::cpu()).into()).await?;
     let differences = losses.iter().zip(&wanted).map(|(loss, wanted)| (loss - wanted).abs() / wanted.abs());
@@ -48,7 +48,7 @@ pub async fn check(workload: Workload, batch: usize, device: &Device) -> Result<
 
 /// The first losses with one batch that stays the same.
 async fn first_losses(workload: Workload, batch: usize, options: &TensorOptions) -> Result<Vec<f64>> {
-    let mut training = Training::new(workload, batch, 1, options)?;
+    let mut training = Training::new(workload, batch, 1, Scale::Small, options)?;
     let mut losses = Vec::with_capacity(STEPS);
     for _ in 0..STEPS {
         losses.push(training.step()?.item().await?);

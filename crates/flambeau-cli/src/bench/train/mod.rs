@@ -1,7 +1,8 @@
 //! Training steps: built, planned, submitted one after the other, with one wait at the end.
 
 mod check;
-mod workload;
+mod models;
+pub mod workload;
 
 use super::trace::{Timelines, most_expensive};
 use super::{Counts, Kind, flop_rate, median, time};
@@ -11,7 +12,7 @@ use flambeau::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
-use workload::{BATCHES, Training, Workload};
+use workload::{BATCHES, Scale, Training, Workload};
 
 /// Most steps of a repetition: small models take some tenths of a second then, as long as the peers' programs run.
 const MOST_STEPS: usize = 2000;
@@ -27,7 +28,7 @@ const TRACED_STEPS: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The models; all of them when absent.
+    /// The models; the first four when absent.
     #[arg(value_enum)]
     models: Vec<Workload>,
     /// Samples a step; those that the peers are measured with when absent.
@@ -87,7 +88,7 @@ async fn measure(
 ) -> Result<Value> {
     let checked = check::check(workload, batch, device).await?;
     device.reset_peak_memory();
-    let mut training = Training::new(workload, batch, BATCHES, &TensorOptions::from(device))?;
+    let mut training = Training::new(workload, batch, BATCHES, Scale::Full, &TensorOptions::from(device))?;
     let mut first_losses = Vec::new();
     let mut waited = 0.0;
     for _ in 0..BATCHES {
@@ -100,6 +101,8 @@ async fn measure(
     let steps = steps.next_multiple_of(BATCHES);
     if Kind::of(device) == Kind::Gpu {
         repeat(&mut training, steps, device).await?;
+        // What is measured is the pace of an epoch, which kernels for these sizes soon have.
+        device.wait_for_compilation();
     }
     let before = Counts::of(device);
     let mut repetitions = Vec::with_capacity(options.repetitions);

@@ -1,14 +1,17 @@
 //! Prepares a plan for the queue: a pipeline per kernel, its buffers, and one uniform block for all of them.
+//!
+//! All pipelines that a plan needs are known before the first is compiled, and are asked for together.
 
-use super::runtime::{Binding, KernelWork, Pipeline, Runtime};
+use super::heat::Heat;
+use super::runtime::{Binding, KernelWork, Pipeline, PipelineKey, Request, Runtime, ShaderText, Specialise};
+use super::written::{Own, Shader, Written, programs_of};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ir::kernel::{Kernel, Place};
 use crate::ir::program::{Bound, Checked, Param, Program};
 use crate::plan::{Cost, Plan};
-use crate::shader::codegen;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where a kernel's buffer comes from at run time.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +23,67 @@ pub(super) enum Source {
 
 /// One dispatch.
 pub(super) struct CompiledKernel {
-    pub pipeline: Arc<Pipeline>,
+    /// The pipeline that is there from the start.
+    general: Arc<Pipeline>,
+    /// The one made for these sizes, when it is ready; see `specialise`.
+    specialised: OnceLock<Arc<Pipeline>>,
+    /// What the latter is made from, where it is worth it: one of a form's shaders.
+    gains: Option<(Arc<[Shader]>, usize)>,
     pub sources: Vec<Source>,
     pub uniform: Range<u64>,
     pub groups: [u32; 3],
     pub label: String,
     pub work: KernelWork,
+}
+
+impl CompiledKernel {
+    /// The fastest pipeline that is ready.
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        self.specialised.get().unwrap_or(&self.general)
+    }
+
+    /// Takes a pipeline for these sizes into use, from the next run on.
+    pub fn replace(&self, pipeline: Arc<Pipeline>) {
+        // Whoever comes second has compiled the same.
+        let _ = self.specialised.set(pipeline);
+    }
+
+    /// What the pipeline for these sizes is made from, where there should be one.
+    pub fn request(&self) -> Option<Request> {
+        let (shaders, number) = self.gains.as_ref()?;
+        let program = &shaders[*number].program;
+        Some(request(program, program.specialised().into(), &self.label))
+    }
+}
+
+fn request(program: &Program, source: ShaderText, label: &str) -> Request {
+    let mut bindings: Vec<Binding> = Vec::with_capacity(program.bindings.len() + 1);
+    bindings.extend(program.bindings.iter().map(|bound| match bound {
+        Bound::Input(_) => Binding::Read,
+        Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
+    }));
+    if !program.params.is_empty() {
+        bindings.push(Binding::Uniform);
+    }
+    let key = PipelineKey { source, entry: program.entry.clone(), bindings, trust: program.trust };
+    Request { key, label: label.into() }
+}
+
+/// A dispatch whose pipeline is not there yet.
+struct Draft {
+    shaders: Arc<[Shader]>,
+    number: usize,
+    sources: Vec<Source>,
+    uniform: Range<u64>,
+    label: String,
+    work: KernelWork,
+}
+
+/// Where a kernel's operands lie.
+struct Operands<'a> {
+    inputs: &'a [Place],
+    outputs: &'a [Place],
+    first_scratch: usize,
 }
 
 /// A node whose kernel may report a fault.
@@ -47,10 +105,44 @@ pub(super) struct CompiledPlan {
     pub checks: Vec<Check>,
     /// Are updates in it that a fault stops?
     pub is_guard: bool,
+    /// Would some of its kernels gain from pipelines for their sizes, made when it is hot?
+    pub gains: bool,
+    pub heat: Heat,
+    drafts: Vec<Draft>,
 }
 
 impl CompiledPlan {
-    pub fn new(plan: &Plan, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
+    pub fn new(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
+        let mut compiled = CompiledPlan::drafted(plan, written, runtime)?;
+        let at_once = runtime.config().specialise == Specialise::AtOnce;
+        let drafts = std::mem::take(&mut compiled.drafts);
+        let wanted = drafts.iter().map(|Draft { shaders, number, label, .. }| {
+            let Shader { program, general } = &shaders[*number];
+            let source = match at_once && program.specialise {
+                true => program.specialised().into(),
+                false => general.clone(),
+            };
+            request(program, source, label)
+        });
+        let pipelines = runtime.pipelines(wanted.collect())?;
+        let hot = runtime.config().specialise == Specialise::WhenHot;
+        let kernel = |(Draft { shaders, number, sources, uniform, label, work }, general)| CompiledKernel {
+            general,
+            specialised: OnceLock::new(),
+            groups: shaders[number].program.groups,
+            gains: (hot && shaders[number].program.specialise).then_some((shaders, number)),
+            sources,
+            uniform,
+            label,
+            work,
+        };
+        compiled.kernels = drafts.into_iter().zip(pipelines).map(kernel).collect();
+        compiled.gains = compiled.kernels.iter().any(|kernel| kernel.gains.is_some());
+        Ok(compiled)
+    }
+
+    /// Everything but the pipelines.
+    fn drafted(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
         let mut compiled = CompiledPlan {
             kernels: Vec::new(),
             uniforms: Vec::new(),
@@ -58,6 +150,9 @@ impl CompiledPlan {
             scratch: Vec::new(),
             checks: Vec::new(),
             is_guard: false,
+            gains: false,
+            heat: Heat::default(),
+            drafts: Vec::new(),
         };
         for (kernel, cost) in plan.kernels.iter().zip(&plan.costs) {
             if kernel.outputs().iter().all(|&place| is_empty(plan, place)) {
@@ -65,14 +160,14 @@ impl CompiledPlan {
             }
             let name = kernel.describe().join("+");
             check_size(kernel, cost.elements, &name)?;
-            let first = compiled.kernels.len();
+            let first = compiled.drafts.len();
             match kernel {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
-                    let programs = programs_of(kernel, runtime)?;
+                    let (shaders, own) = written.shaders(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
-                    compiled.scratch.extend(&programs[0].scratch);
+                    compiled.scratch.extend(&shaders[0].program.scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
                         crate::ir::kernel::InstKind::Gather { size, .. } => {
                             let checked = Checked::Index { op: "gather", size: *size };
@@ -81,84 +176,68 @@ impl CompiledPlan {
                         _ => None,
                     });
                     compiled.checks.extend(nodes);
-                    for program in &programs {
-                        compiled.add(runtime, program, &name, &inputs, &outputs, first_scratch)?;
+                    let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
+                    for number in 0..shaders.len() {
+                        compiled.add(&shaders, number, &own, &name, &operands);
                     }
                     if runtime.config().debug {
-                        compiled.check_results(plan, runtime, &outputs, fused_node(fused), &name)?;
+                        compiled.check_results(plan, &outputs, fused_node(fused), &name);
                     }
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let programs = programs_of(kernel, runtime)?;
+                    let (shaders, own) = written.shaders(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
-                    if let Some(program) = programs.first() {
-                        compiled.scratch.extend(&program.scratch);
+                    if let Some(shader) = shaders.first() {
+                        compiled.scratch.extend(&shader.program.scratch);
                     }
-                    for program in &programs {
+                    let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
+                    for (number, Shader { program, .. }) in shaders.iter().enumerate() {
                         if let Some(checked) = program.checks.clone() {
                             compiled.checks.push(Check { node: call.node, checked });
                         }
                         let writes = program.bindings.contains(&Bound::Output(0));
                         let label = if writes && call.epilogue.is_some() { &name } else { program.label };
-                        compiled.add(runtime, program, label, &inputs, &outputs, first_scratch)?;
+                        compiled.add(&shaders, number, &own, label, &operands);
                     }
                     if runtime.config().debug {
-                        compiled.check_results(plan, runtime, &outputs, call.node, &name)?;
+                        compiled.check_results(plan, &outputs, call.node, &name);
                     }
                 }
             }
-            if let Some(kernel) = compiled.kernels.get_mut(first) {
+            if let Some(draft) = compiled.drafts.get_mut(first) {
                 let Cost { elements, flops, bytes } = *cost;
-                kernel.work = KernelWork { elements, flops, bytes };
+                draft.work = KernelWork { elements, flops, bytes };
             }
         }
         Ok(compiled)
     }
 
-    fn add(
-        &mut self,
-        runtime: &Arc<Runtime>,
-        program: &Program,
-        label: &str,
-        inputs: &[Place],
-        outputs: &[Place],
-        first_scratch: usize,
-    ) -> Result<()> {
-        let mut bindings: Vec<Binding> = Vec::with_capacity(program.bindings.len() + 1);
-        let mut sources = Vec::with_capacity(program.bindings.len());
-        for bound in &program.bindings {
-            let (binding, source) = match *bound {
-                Bound::Input(input) => (Binding::Read, Source::Place(inputs[input])),
-                Bound::Output(output) => (Binding::ReadWrite, Source::Place(outputs[output])),
-                Bound::Scratch(number) => (Binding::ReadWrite, Source::Scratch(first_scratch + number)),
-                Bound::Status => (Binding::ReadWrite, Source::Status),
-            };
-            bindings.push(binding);
-            sources.push(source);
-        }
-        if !program.params.is_empty() {
-            bindings.push(Binding::Uniform);
-        }
-        let pipeline = runtime.pipeline(label, &program.source, &program.entry, &bindings, program.trust)?;
+    fn add(&mut self, shaders: &Arc<[Shader]>, number: usize, own: &Own, label: &str, operands: &Operands) {
+        let program = &shaders[number].program;
+        let source = |bound: &Bound| match *bound {
+            Bound::Input(input) => Source::Place(operands.inputs[input]),
+            Bound::Output(output) => Source::Place(operands.outputs[output]),
+            Bound::Scratch(number) => Source::Scratch(operands.first_scratch + number),
+            Bound::Status => Source::Status,
+        };
+        let sources = program.bindings.iter().map(source).collect();
         self.is_guard |= program.params.contains(&Param::Status(1));
-        let uniform = self.block(&program.params);
-        let (label, groups) = (label.to_string(), program.groups);
-        let work = KernelWork::default();
-        self.kernels.push(CompiledKernel { pipeline, sources, uniform, groups, label, work });
-        Ok(())
+        let uniform = self.block(program.params.iter().map(|param| own.number(param)));
+        let (shaders, label, work) = (shaders.clone(), label.to_string(), KernelWork::default());
+        self.drafts.push(Draft { shaders, number, sources, uniform, label, work });
     }
 
     /// Adds a kernel's numbers to the uniform block, aligned as uniform bindings must be.
-    fn block(&mut self, params: &[Param]) -> Range<u64> {
+    fn block(&mut self, params: impl Iterator<Item = Param>) -> Range<u64> {
         let start = self.uniforms.len().next_multiple_of(256);
         self.uniforms.resize(start, 0);
         for param in params {
-            let word = match param {
-                Param::Fixed(word) => *word,
+            let word = match &param {
+                Param::Fixed(word) | Param::Opaque(word) | Param::Node(word) => *word,
                 Param::Offset(linear) if linear.terms.is_empty() => linear.constant as u32,
                 Param::Offset(_) | Param::Data(..) | Param::Run | Param::Status(_) => {
-                    self.patches.push((self.uniforms.len(), param.clone()));
+                    self.patches.push((self.uniforms.len(), param));
                     0
                 }
             };
@@ -171,34 +250,20 @@ impl CompiledPlan {
 
     /// A kernel that looks for NaNs in the results of the one before: debug mode.
     #[inline(never)] // A page fetches it only when it is asked for.
-    fn check_results(
-        &mut self,
-        plan: &Plan,
-        runtime: &Arc<Runtime>,
-        outputs: &[Place],
-        node: u32,
-        name: &str,
-    ) -> Result<()> {
+    fn check_results(&mut self, plan: &Plan, outputs: &[Place], node: u32, name: &str) {
         for &place in outputs {
             let Place::Buffer(buffer) = place else { continue };
             let buffer = &plan.buffers[buffer as usize];
             if matches!(buffer.dtype, DType::F32 | DType::F16) && buffer.numel > 0 {
-                let program = super::fault::nan_check(buffer.dtype, buffer.numel, node);
+                let (shader, own) = Shader::apart(
+                    super::fault::nan_check(buffer.dtype, buffer.numel),
+                    node | super::fault::NAN_FLAG,
+                );
                 self.checks.push(Check { node: node | super::fault::NAN_FLAG, checked: Checked::Nan });
-                self.add(runtime, &program, &format!("NaN check of {name}"), &[place], &[], 0)?;
+                let operands = Operands { inputs: &[place], outputs: &[], first_scratch: 0 };
+                self.add(&shader, 0, &own, &format!("NaN check of {name}"), &operands);
             }
         }
-        Ok(())
-    }
-}
-
-/// The shaders of a kernel, to be dispatched in this order.
-fn programs_of(kernel: &Kernel, runtime: &Runtime) -> Result<Vec<Program>> {
-    let config = runtime.config();
-    match kernel {
-        Kernel::Fused(fused) => Ok(codegen::programs(fused, config.workgroup_size as usize)),
-        Kernel::Structured(call) if config.avoid_barriers => call.op.wgsl_without_barriers(call),
-        Kernel::Structured(call) => call.op.wgsl(call),
     }
 }
 
@@ -207,9 +272,11 @@ fn programs_of(kernel: &Kernel, runtime: &Runtime) -> Result<Vec<Program>> {
 pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
     let mut text = String::new();
     for (number, kernel) in plan.kernels.iter().enumerate() {
-        for Program { label, source, params, groups, .. } in programs_of(kernel, runtime)? {
+        for program in programs_of(kernel, runtime)? {
+            let Program { label, params, groups, .. } = &program;
             text += &format!(
-                "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{source}\n"
+                "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{}\n",
+                program.general()
             );
         }
     }

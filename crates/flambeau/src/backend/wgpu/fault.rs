@@ -329,10 +329,10 @@ fn main(@builtin(local_invocation_index) thread: u32) {{
 }
 
 /// A kernel that reports the first NaN of a buffer.
-pub(super) fn nan_check(dtype: DType, numel: usize, node: u32) -> Program {
+pub(super) fn nan_check(dtype: DType, numel: usize) -> Program {
     let mut params = Params::default();
     let count = params.size(numel);
-    let fault = shader::fault(&mut params, node | NAN_FLAG, "index");
+    let fault = shader::fault(&mut params, 0, "index");
     let source = format!(
         "{enable}@group(0) @binding(0) var<storage, read> values: array<{stored}>;
 {status}@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
@@ -353,7 +353,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label: "NaN check",
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: vec![Bound::Input(0), Bound::Status],
         params: params.list,
@@ -361,5 +361,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: Some(Checked::Nan),
+        specialise: false,
     }
 }

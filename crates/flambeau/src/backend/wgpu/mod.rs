@@ -5,7 +5,11 @@
 
 mod compile;
 mod fault;
+mod heat;
 pub(crate) mod runtime;
+#[cfg(not(target_arch = "wasm32"))]
+mod specialise;
+mod written;
 
 use super::{Buffer, ReadRequest, Results, Run, Transfer};
 use crate::dtype::{DType, Lane};
@@ -16,7 +20,7 @@ use crate::plan::{Plan, PlanOptions};
 use crate::shader::storage_bytes;
 use compile::{CompiledPlan, Source};
 pub(crate) use fault::Witness;
-use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, Runtime};
+use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, PipelineKey, Request, Runtime};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::ops::Range;
@@ -35,6 +39,9 @@ pub(crate) struct Gpu {
     /// Held while a run is recorded: the device takes one after the other anyway, and a run's fault words stay where its
     /// kernels were told they are.
     recording: Mutex<()>,
+    written: written::Written,
+    #[cfg(not(target_arch = "wasm32"))]
+    specialiser: specialise::Specialiser,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -55,7 +62,14 @@ impl Gpu {
 
     fn on(runtime: Arc<Runtime>) -> Result<Gpu> {
         let faults = fault::Faults::new(&runtime)?;
-        Ok(Gpu { runtime, faults, recording: Mutex::default() })
+        Ok(Gpu {
+            #[cfg(not(target_arch = "wasm32"))]
+            specialiser: specialise::Specialiser::new(&runtime),
+            runtime,
+            faults,
+            recording: Mutex::default(),
+            written: Default::default(),
+        })
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -86,7 +100,16 @@ impl Gpu {
     }
 
     pub fn compile(&self, plan: &Plan) -> Result<Box<dyn Any + Send + Sync>> {
-        Ok(Box::new(CompiledPlan::new(plan, &self.runtime)?))
+        let compiled = CompiledPlan::new(plan, &self.written, &self.runtime)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        self.specialiser.keep_pipelines();
+        Ok(Box::new(Arc::new(compiled)))
+    }
+
+    /// Waits until no kernel is being compiled for the sizes of a hot plan.
+    pub fn wait_for_compilation(&self) {
+        #[cfg(not(target_arch = "wasm32"))]
+        self.specialiser.wait();
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -95,7 +118,10 @@ impl Gpu {
     }
 
     pub fn run(&self, run: &Run) -> Result<Results> {
-        let compiled = run.compiled.downcast_ref::<CompiledPlan>().expect("this backend compiled the plan");
+        let compiled =
+            run.compiled.downcast_ref::<Arc<CompiledPlan>>().expect("this backend compiled the plan");
+        #[cfg(not(target_arch = "wasm32"))]
+        self.specialiser.count_run(compiled);
         let _recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = self.faults.begin(&self.runtime, run, !compiled.checks.is_empty(), compiled.is_guard)?;
         let status = self.faults.status();
@@ -131,13 +157,15 @@ impl Gpu {
         }
         let merge = match watch.merged.is_empty() {
             true => None,
-            false => Some(self.runtime.pipeline(
-                "take over faults",
-                &fault::merge(),
-                "main",
-                &MERGE_BINDINGS,
-                Trust::OURS,
-            )?),
+            false => Some(self.runtime.pipeline(Request {
+                label: "take over faults".into(),
+                key: PipelineKey {
+                    source: fault::merge().into(),
+                    entry: "main".into(),
+                    bindings: MERGE_BINDINGS.into(),
+                    trust: Trust::OURS,
+                },
+            })?),
         };
         let merged = watch.merged.iter().map(|words| {
             let start = uniforms.len().next_multiple_of(256);
@@ -160,7 +188,7 @@ impl Gpu {
         let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
             compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
         let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| Dispatch {
-            pipeline: &kernel.pipeline,
+            pipeline: kernel.pipeline(),
             buffers,
             uniform: kernel.uniform.clone(),
             groups: kernel.groups,
@@ -236,7 +264,7 @@ impl Gpu {
 /// A uniform word for one run.
 fn resolve(param: &Param, run: &Run, status: &[u32]) -> u32 {
     match param {
-        Param::Fixed(word) => *word,
+        Param::Fixed(word) | Param::Opaque(word) | Param::Node(word) => *word,
         Param::Offset(linear) => linear.value(run.data) as u32,
         Param::Run => run.number as u32,
         Param::Status(word) => status[usize::from(*word)],

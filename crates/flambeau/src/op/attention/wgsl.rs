@@ -215,7 +215,7 @@ impl Body {
 }
 
 pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &StructuredCall) -> Program {
-    let mut params = Params::distinct();
+    let mut params = Params::default();
     let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.data_start, Lane::F32)));
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
@@ -341,7 +341,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: 
     );
     Program {
         label: op.name(),
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings,
         params: params.list,
@@ -349,5 +349,6 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: 
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }

@@ -1,6 +1,5 @@
 //! Convolutions that fill the GPU, as the matrix products they are (see `wgsl`), by the design of large products: see
-//! `matmul::large`. What a layer fixes is in the shader; steps are unrolled; the numbers of the next round are on their
-//! way while one is computed.
+//! `matmul::large`. The numbers of the next round are on their way while one is computed.
 //!
 //! The index of an element is half row or column, half depth. A thread brings elements of a few rows and columns, whose
 //! halves it computes once, and of one step of depth or a few, whose halves it computes once a round: nothing is divided
@@ -13,11 +12,11 @@ use super::Direction;
 use super::wgsl::{Product, Shader};
 use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
-use crate::op::matmul::large::{position, results, row_offset, step};
+use crate::op::matmul::large::{Shuffle, position, results, row_offset, steps};
 use crate::op::matmul::tiling::{DEPTH, Tile, large, part_length};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
-use crate::shader::{Params, widen};
+use crate::shader::widen;
 use std::fmt::Write;
 
 /// Parts of the depth at most: weight gradients are small, and sums over many positions.
@@ -39,7 +38,7 @@ pub(super) struct Elements {
     /// Where the results of a workgroup's part begin.
     pub origin: String,
     /// How far the rows of results lie apart.
-    pub row_pitch: usize,
+    pub row_pitch: String,
     /// Are results handed on four by four?
     pub fours: bool,
 }
@@ -69,13 +68,12 @@ impl Shader<'_> {
         let length = part_length(product.depth, parts);
         let parts = product.depth.div_ceil(length);
         let grid = grid(product, tile, groups * parts, length)?;
-        let mut params = Params::distinct();
-        let elements = self.elements(product, length, &mut params);
+        let elements = self.elements(product, length);
         let results = match parts {
-            1 => Results::new(self.call, &mut params, 2, elements.fours),
+            1 => self.results(elements.fours),
             _ => Results::of_parts(self.call, 2, elements.fours),
         };
-        let mut product = self.large_product(product.rows, tile, grid, &elements, results, params);
+        let mut product = self.large_product(product.rows, tile, grid, &elements, results);
         product.scratch = scratch(self.call, parts);
         Some(match parts {
             1 => vec![product],
@@ -84,33 +82,29 @@ impl Shader<'_> {
     }
 
     /// The elements of a whole product, in parts of a length.
-    fn elements(&self, product: Product, length: usize, params: &mut Params) -> Elements {
-        let places = self.places(params);
-        let [part_length, numel] = [length, self.call.outputs[0].1.numel()].map(|size| params.size(size));
+    fn elements(&self, product: Product, length: usize) -> Elements {
+        let [columns, depth, groups] = [product.columns, product.depth, self.sizes.groups].map(|n| self.n(n));
+        let [part_length, numel] = [length, self.call.outputs[0].1.numel()].map(|n| self.n(n));
         let weight = self.direction == Direction::Weight;
-        let (columns, depth) = match weight {
-            true => (format!("{}u", product.columns), places.clone()),
-            false => (places.clone(), format!("{}u", product.depth)),
-        };
+        let places = if weight { &depth } else { &columns };
         let (target, row_pitch) = self.target();
         Elements {
             functions: format!(
                 "{windows}{lefts}fn is_result(column: u32) -> bool {{ return column < {columns}; }}
 fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
 ",
-                windows = self.window_functions(&places),
+                windows = self.window_functions(places),
                 lefts = self.left_functions(),
             ),
             range: format!(
-                "    let part = team.z / {groups}u;
+                "    let part = team.z / {groups};
     let first = part * {part_length};
     let end = min(first + {part_length}, {depth});
 ",
-                groups = self.sizes.groups
             ),
             end: (!product.depth.is_multiple_of(DEPTH)).then_some(depth),
             origin: format!("part * {numel} + "),
-            row_pitch,
+            row_pitch: self.n(row_pitch),
             fours: if weight { product.columns } else { row_pitch }.is_multiple_of(4),
         }
     }
@@ -123,12 +117,13 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
         grid: [u32; 3],
         elements: &Elements,
         handed_on: Results,
-        params: Params,
     ) -> Program {
         let [rows, columns] = tile.size();
         let threads = tile.threads[0] * tile.threads[1];
         let weight = self.direction == Direction::Weight;
         let right = Right::new(weight, threads, columns);
+        let [pall_rows, groups] = [all_rows, self.sizes.groups].map(|n| self.n(n));
+        let last_row = self.n(all_rows - 1);
         let load = |k0: &str| match &elements.end {
             None => self.load(&right, rows, threads, k0, None),
             Some(end) => format!(
@@ -145,7 +140,7 @@ var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
 fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
 {position}    let row0 = team.y * {rows}u;
     let column0 = team.x * {columns}u;
-    let group = team.z % {groups}u;
+    let group = team.z % {groups};
 {range}    let fast = thread % {ABREAST}u;
     let slow = thread / {ABREAST}u;
 {places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
@@ -156,24 +151,23 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
     }}
 {write}}}
 ",
-            declarations = self.declarations(&handed_on, &params),
+            declarations = self.declarations(&handed_on),
             functions = elements.functions,
             memory_a = rows * DEPTH,
             memory_b = columns * DEPTH / 4,
             position = position(tile),
-            groups = self.sizes.groups,
             range = elements.range,
-            places_a = places_of_left(rows, threads, all_rows),
+            places_a = places_of_left(rows, threads, &last_row),
             places_b = right.places(weight),
             zero =
                 results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
             load_first = load("first"),
             store = store(&right, rows, columns, threads),
             load_next = load(&format!("(k0 + {DEPTH}u)")),
-            steps = (0..DEPTH).map(|line| step(tile, line, line % 8)).collect::<String>(),
-            write = write(tile, all_rows, elements),
+            steps = steps(tile, Shuffle::Each),
+            write = write(tile, &pall_rows, elements),
         );
-        self.program(source, handed_on, params, grid)
+        self.program(source, handed_on, grid)
     }
 
     /// Reads a round's numbers from memory; beyond an end of the depth, where one is given, the left ones are zero. (The
@@ -237,12 +231,11 @@ impl Right {
 }
 
 /// The halves of a thread's rows of the left operand, and registers for its numbers. Rows past the end repeat the last.
-fn places_of_left(rows: usize, threads: usize, all: usize) -> String {
+fn places_of_left(rows: usize, threads: usize, last: &str) -> String {
     let lines = threads / ABREAST;
     let mut text = String::new();
     for i in 0..rows / lines {
-        let row = format!("row0 + slow + {}u", i * lines);
-        let row = if all.is_multiple_of(rows) { row } else { format!("min({row}, {}u)", all - 1) };
+        let row = format!("min(row0 + slow + {}u, {last})", i * lines);
         _ = writeln!(text, "    let a_row{i} = left_row({row}, group);\n    var a_next{i}: f32;");
     }
     text
@@ -272,9 +265,8 @@ fn store(right: &Right, rows: usize, columns: usize, threads: usize) -> String {
 }
 
 /// Hands on a thread's results, as far as they are results.
-fn write(tile: &Tile, all_rows: usize, elements: &Elements) -> String {
+fn write(tile: &Tile, all_rows: &str, elements: &Elements) -> String {
     let Elements { origin, row_pitch, fours, .. } = elements;
-    let [rows, _] = tile.size();
     let mut text = String::new();
     for v in 0..tile.per_thread[1] / 4 {
         let column = format!("column0 + column_thread * 4u + {}u", v * tile.threads[1] * 4);
@@ -288,11 +280,10 @@ fn write(tile: &Tile, all_rows: usize, elements: &Elements) -> String {
             for r in 0..tile.per_thread[0] {
                 let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
                 let value = if *fours { format!("c{r}_{v}") } else { format!("c{r}_{v}[{j}]") };
-                let put = format!("put(begin + {row} * {row_pitch}u, {value});");
-                _ = match all_rows.is_multiple_of(rows) {
-                    true => writeln!(text, "        {put}"),
-                    false => writeln!(text, "        if ({row} < {all_rows}u) {{ {put} }}"),
-                };
+                _ = writeln!(
+                    text,
+                    "        if ({row} < {all_rows}) {{ put(begin + {row} * {row_pitch}, {value}); }}"
+                );
             }
             text += "    }\n";
         }

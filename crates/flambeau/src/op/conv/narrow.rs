@@ -3,10 +3,10 @@
 
 use super::Direction;
 use super::wgsl::{BUSY, LONGEST, Product, Shader};
-use crate::ir::program::Program;
+use crate::ir::program::{Program, either};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
-use crate::shader::{Params, groups_for, widen};
+use crate::shader::{groups_for, widen};
 use std::fmt::Write;
 
 /// Threads that share the sums of one channel's weights.
@@ -36,18 +36,25 @@ impl Shader<'_> {
     fn by_thread(&self, product: Product) -> Program {
         let Product { rows, depth, .. } = product;
         let plane = self.target().1;
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
-        let numel = params.size(self.call.outputs[0].1.numel());
-        let results = Results::new(self.call, &mut params, 2, false);
+        let places = self.places();
+        let numel = self.n(self.call.outputs[0].1.numel());
+        let results = self.results(false);
+        let [image, channels, plane, rows, depth_end] =
+            [self.sizes.groups * rows * plane, self.sizes.groups * rows, plane, rows, depth]
+                .map(|n| self.n(n));
         let term = |i: &str| {
             let left = widen(self.dtype, &format!("b[row + left_depth({i})]"));
             format!("    sum += window(here, tap({i})) * {left};\n")
         };
         let sum = match depth <= UNROLLED {
             true => (0..depth).map(|i| term(&format!("{i}u"))).collect(),
-            false => format!("    for (var i = 0u; i < {depth}u; i++) {{\n    {}    }}\n", term("i")),
+            false => format!(
+                "    for (var i = {start}; i < {depth_end}; i++) {{\n    {}    }}\n",
+                term("i"),
+                start = either("team.z", "0u")
+            ),
         };
+        let (windows, lefts) = (self.window_functions(&places), self.left_functions());
         let source = format!(
             "{declarations}{windows}{lefts}
 @compute @workgroup_size(64)
@@ -55,22 +62,18 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
         @builtin(local_invocation_index) thread: u32) {{
     let at = (team.x + team.y * groups.x) * 64u + thread;
     if (at >= {numel}) {{ return; }}
-    let channel = at / {plane}u % {channels}u;
-    let group = channel / {rows}u;
-    let here = place(at / {image}u * {plane}u + at % {plane}u, group);
-    let row = left_row(channel % {rows}u, group);
+    let channel = at / {plane} % {channels};
+    let group = channel / {rows};
+    let here = place(at / {image} * {plane} + at % {plane}, group);
+    let row = left_row(channel % {rows}, group);
     var sum = 0.0;
 {sum}    put(at, sum);
 }}
 ",
-            declarations = self.declarations(&results, &params),
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
-            channels = self.sizes.groups * rows,
-            image = self.sizes.groups * rows * plane,
+            declarations = self.declarations(&results),
         );
         let groups = groups_for(self.call.outputs[0].1.numel(), 64);
-        self.program(source, results, params, groups)
+        self.program(source, results, groups)
     }
 
     /// A workgroup for all weights of a channel of y, in parts where channels are few: its threads share the images and
@@ -82,12 +85,12 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
         let wanted = (BUSY / channels).min(depth / (REDUCERS * POSITIONS));
         let parts = wanted.max(longest).max(1);
         let length = depth.div_ceil(parts);
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
+        let places = self.places();
         let [part_length, jobs, numel] =
-            [length, channels * parts, self.call.outputs[0].1.numel()].map(|size| params.size(size));
+            [length, channels * parts, self.call.outputs[0].1.numel()].map(|n| self.n(n));
+        let [all_channels, rows] = [channels, rows].map(|n| self.n(n));
         let results = match parts {
-            1 => Results::new(self.call, &mut params, 2, false),
+            1 => self.results(false),
             _ => Results::of_parts(self.call, 2, false),
         };
         let (mut zeros, mut terms, mut shares, mut adds) =
@@ -99,6 +102,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
             _ = writeln!(shares, "    sums[thread + {line}u] = sum{t};");
             _ = writeln!(adds, "            sums[thread + {line}u] += sums[thread + half + {line}u];");
         }
+        let (windows, lefts) = (self.window_functions(&places), self.left_functions());
         let source = format!(
             "{declarations}var<workgroup> sums: array<f32, {memory}>;
 {windows}{lefts}
@@ -107,10 +111,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
         @builtin(local_invocation_index) thread: u32) {{
     let job = team.x + team.y * groups.x;
     if (job >= {jobs}) {{ return; }}
-    let channel = job % {channels}u;
-    let part = job / {channels}u;
-    let group = channel / {rows}u;
-    let row = left_row(channel % {rows}u, group);
+    let channel = job % {all_channels};
+    let part = job / {all_channels};
+    let group = channel / {rows};
+    let row = left_row(channel % {rows}, group);
     let end = min((part + 1u) * {part_length}, {places});
 {zeros}    for (var i = part * {part_length} + thread; i < end; i += {REDUCERS}u) {{
         let here = place(i, group);
@@ -127,14 +131,12 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
     }}
 }}
 ",
-            declarations = self.declarations(&results, &params),
+            declarations = self.declarations(&results),
             memory = columns * REDUCERS,
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
             left = widen(self.dtype, "b[row + left_depth(i)]"),
             first = REDUCERS / 2,
         );
-        let mut sums = self.program(source, results, params, groups_for(channels * parts, 1));
+        let mut sums = self.program(source, results, groups_for(channels * parts, 1));
         sums.scratch = scratch(self.call, parts);
         match parts {
             1 => vec![sums],
@@ -146,9 +148,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
     fn by_workgroup(&self, product: Product) -> Program {
         let Product { rows, columns, .. } = product;
         let numel = self.call.outputs[0].1.numel();
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
-        let results = Results::new(self.call, &mut params, 2, false);
+        let places = self.places();
+        let results = self.results(false);
+        let [all, matrix, columns, rows] = [numel, rows * columns, columns, rows].map(|n| self.n(n));
+        let (windows, lefts) = (self.window_functions(&places), self.left_functions());
         let source = format!(
             "{declarations}var<workgroup> sums: array<f32, {REDUCERS}>;
 {windows}{lefts}
@@ -156,10 +159,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
 fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
     let at = team.x + team.y * groups.x;
-    if (at >= {numel}u) {{ return; }}
-    let group = at / {matrix}u;
-    let row = left_row(at / {columns}u % {rows}u, group);
-    let here = tap(at % {columns}u);
+    if (at >= {all}) {{ return; }}
+    let group = at / {matrix};
+    let row = left_row(at / {columns} % {rows}, group);
+    let here = tap(at % {columns});
     var sum = 0.0;
     for (var i = thread; i < {places}; i += {REDUCERS}u) {{
         sum += window(place(i, group), here) * {left};
@@ -175,13 +178,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
     }}
 }}
 ",
-            declarations = self.declarations(&results, &params),
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
-            matrix = rows * columns,
+            declarations = self.declarations(&results),
             left = widen(self.dtype, "b[row + left_depth(i)]"),
             first = REDUCERS / 2,
         );
-        self.program(source, results, params, groups_for(numel, 1))
+        self.program(source, results, groups_for(numel, 1))
     }
 }

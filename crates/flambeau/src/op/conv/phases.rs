@@ -21,8 +21,6 @@ use super::wgsl::{Product, Shader};
 use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
 use crate::op::matmul::tiling::{DEPTH, large};
-use crate::shader::Params;
-use crate::shader::results::Results;
 use crate::shape::product;
 
 impl Shader<'_> {
@@ -45,10 +43,9 @@ impl Shader<'_> {
         let Product { rows, columns, depth } = product;
         let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false)?;
         let grid = grid(product, tile, products, depth)?;
-        let mut params = Params::distinct();
-        let elements = self.elements_of_phases(&params.size(columns));
-        let results = Results::new(self.call, &mut params, 2, elements.fours);
-        Some(vec![self.large_product(rows, tile, grid, &elements, results, params)])
+        let elements = self.elements_of_phases(&self.n(columns));
+        let results = self.results(elements.fours);
+        Some(vec![self.large_product(rows, tile, grid, &elements, results)])
     }
 
     /// The product of the phase with the most taps.
@@ -77,16 +74,16 @@ impl Shader<'_> {
         Elements {
             functions: functions.concat(),
             range: format!(
-                "    let this_phase = phase_of(team.z / {groups}u);
+                "    let this_phase = phase_of(team.z / {groups});
     phase = this_phase;
     let first = 0u;
     let end = this_phase.depth;
 ",
-                groups = sizes.groups
+                groups = self.n(sizes.groups)
             ),
             end: (!rounds_are_whole).then(|| "end".into()),
             origin: String::new(),
-            row_pitch: sizes.input_plane(),
+            row_pitch: self.n(sizes.input_plane()),
             fours: false,
         }
     }
@@ -97,12 +94,13 @@ impl Shader<'_> {
         let numbers = self.each_dim(|d| {
             let (stride, padding) = (sizes.stride[d], sizes.padding[d]);
             let (taps, more) = (sizes.kernel[d] / stride, sizes.kernel[d] % stride);
+            let [taps, more, last] = [taps, more, padding + stride - 1].map(|n| self.n(n));
+            let [stride, padding] = [stride, padding].map(|n| self.n(n));
             format!(
-                "    let taps{d} = {taps}u + select(0u, 1u, at{d} < {more}u);
-    let lead{d} = ({last}u - at{d}) / {stride}u;
-    let start{d} = lead{d} * {stride}u + at{d} - {padding}u;
-",
-                last = padding + stride - 1
+                "    let taps{d} = {taps} + select(0u, 1u, at{d} < {more});
+    let lead{d} = ({last} - at{d}) / {stride};
+    let start{d} = lead{d} * {stride} + at{d} - {padding};
+"
             )
         });
         format!(
@@ -110,12 +108,12 @@ impl Shader<'_> {
 var<private> phase: Phase;
 fn phase_of(number: u32) -> Phase {{
     var rest = number;
-{coordinates}{numbers}    return Phase({outputs}u{taps}{values});
+{coordinates}{numbers}    return Phase({outputs}{taps}{values});
 }}
 ",
             fields = self.each_dim(|d| format!(", r{d}: u32, taps{d}: u32, lead{d}: u32, start{d}: u32")),
             coordinates = self.unravel(&sizes.stride),
-            outputs = sizes.outputs,
+            outputs = self.n(sizes.outputs),
             taps = self.each_dim(|d| format!(" * taps{d}")),
             values = self.each_dim(|d| format!(", at{d}, taps{d}, lead{d}, start{d}")),
         )
@@ -130,11 +128,10 @@ fn phase_of(number: u32) -> Phase {{
         let mut coordinates = String::new();
         for d in self.dims().into_iter().rev() {
             let (taps, more) = (sizes.kernel[d] / sizes.stride[d], sizes.kernel[d] % sizes.stride[d]);
-            let outer = match (taps, more) {
-                (taps, 0) => format!("rest / {taps}u"),
-                (taps, more) => {
-                    format!("select(rest / {taps}u, rest / {}u, phase.r{d} < {more}u)", taps + 1)
-                }
+            let [fewer, one_more, first] = [taps, taps + 1, more].map(|n| self.n(n));
+            let outer = match more {
+                0 => format!("rest / {fewer}"),
+                _ => format!("select(rest / {fewer}, rest / {one_more}, phase.r{d} < {first})"),
             };
             coordinates += &format!(
                 "    let outer{d} = {outer};
@@ -143,7 +140,7 @@ fn phase_of(number: u32) -> Phase {{
 "
             );
         }
-        let kernel_tap = |d: usize| format!("(phase.r{d} + step.at{d} * {}u)", sizes.stride[d]);
+        let kernel_tap = |d: usize| format!("(phase.r{d} + step.at{d} * {})", self.n(sizes.stride[d]));
         let weights = sizes.inputs * sizes.taps();
         format!(
             "fn step_of(i: u32) -> Half {{
@@ -153,20 +150,21 @@ fn phase_of(number: u32) -> Phase {{
 fn tap(i: u32) -> Half {{
     if (i >= phase.depth) {{ return {no_tap}; }}
     let step = step_of(i);
-    return Half(step.base * {plane}u{tap});
+    return Half(step.base * {plane}{tap});
 }}
-fn left_row(row: u32, group: u32) -> u32 {{ return group * {group_weights}u + row * {taps}u; }}
+fn left_row(row: u32, group: u32) -> u32 {{ return group * {group_weights} + row * {taps}; }}
 fn left_depth(i: u32) -> u32 {{
     let step = step_of(i);
-    return step.base * {weights}u + {kernel_tap};
+    return step.base * {weights} + {kernel_tap};
 }}
 ",
             at = self.each_dim(|d| format!(", at{d}")),
             no_tap = self.no_tap(),
-            plane = sizes.output_plane(),
-            tap = self.each_dim(|d| format!(", step.at{d} * {}u", sizes.dilation[d])),
-            group_weights = sizes.outputs * weights,
-            taps = sizes.taps(),
+            plane = self.n(sizes.output_plane()),
+            tap = self.each_dim(|d| format!(", step.at{d} * {}", self.n(sizes.dilation[d]))),
+            group_weights = self.n(sizes.outputs * weights),
+            weights = self.n(weights),
+            taps = self.n(sizes.taps()),
             kernel_tap = self.offset(&sizes.kernel, kernel_tap),
         )
     }
@@ -175,15 +173,15 @@ fn left_depth(i: u32) -> u32 {{
     fn column_functions(&self, columns: &str) -> String {
         let sizes = self.sizes;
         let positions = self.positions_of_phase();
-        let element = |d: usize| format!("(column.at{d} * {}u + phase.start{d})", sizes.stride[d]);
+        let element = |d: usize| format!("(column.at{d} * {} + phase.start{d})", self.n(sizes.stride[d]));
         let inside = self.each_dim(|d| match sizes.input[d].is_multiple_of(sizes.stride[d]) {
             true => String::new(),
-            false => format!(" && {} < {}u", element(d), sizes.input[d]),
+            false => format!(" && {} < {}", element(d), self.n(sizes.input[d])),
         });
         format!(
             "fn column_of(i: u32) -> Half {{
-    var rest = i % {count}u;
-{coordinates}    return Half(i / {count}u{at});
+    var rest = i % {count};
+{coordinates}    return Half(i / {count}{at});
 }}
 fn is_result(i: u32) -> bool {{
     let column = column_of(i);
@@ -192,24 +190,24 @@ fn is_result(i: u32) -> bool {{
 fn place(i: u32, group: u32) -> Half {{
     if (!is_result(i)) {{ return {no_place}; }}
     let column = column_of(i);
-    return Half((column.base * {all_outputs}u + group * {outputs}u) * {output_plane}u{place});
+    return Half((column.base * {all_outputs} + group * {outputs}) * {output_plane}{place});
 }}
 fn target_of(i: u32, group: u32) -> u32 {{
     let column = column_of(i);
-    return (column.base * {all_inputs}u + group * {inputs}u) * {input_plane}u + {target};
+    return (column.base * {all_inputs} + group * {inputs}) * {input_plane} + {target};
 }}
 ",
-            count = product(positions),
+            count = self.n(product(positions)),
             coordinates = self.unravel(&positions),
             at = self.each_dim(|d| format!(", at{d}")),
             no_place = self.no_place(),
-            all_outputs = sizes.groups * sizes.outputs,
-            outputs = sizes.outputs,
-            output_plane = sizes.output_plane(),
+            all_outputs = self.n(sizes.groups * sizes.outputs),
+            outputs = self.n(sizes.outputs),
+            output_plane = self.n(sizes.output_plane()),
             place = self.each_dim(|d| format!(", column.at{d} + phase.lead{d}")),
-            all_inputs = sizes.groups * sizes.inputs,
-            inputs = sizes.inputs,
-            input_plane = sizes.input_plane(),
+            all_inputs = self.n(sizes.groups * sizes.inputs),
+            inputs = self.n(sizes.inputs),
+            input_plane = self.n(sizes.input_plane()),
             target = self.offset(&sizes.input, element),
         )
     }

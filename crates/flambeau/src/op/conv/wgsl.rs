@@ -2,8 +2,7 @@
 //!
 //! Every direction is a product of matrices per group. The left one is operand b; the right one, windows of operand a,
 //! is never in memory: its elements are read where the windows lie. Tiles of both operands go through workgroup memory four elements at a time,
-//! and every thread keeps a block of results in registers. What a layer fixes is written into the shader; what depends
-//! on the number of images is a parameter.
+//! and every thread keeps a block of results in registers. All sizes are parameters; the shaders are worth specialising.
 //!
 //! | direction | rows | columns | depth |
 //! |---|---|---|---|
@@ -23,6 +22,7 @@ use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
 use crate::shader::{Params, groups_for, storage_type, widen};
 use crate::shape::product;
+use std::cell::RefCell;
 
 /// Steps of depth one workgroup takes: software adapters end loops of more rounds than 65,535.
 pub(super) const LONGEST: usize = 32_768;
@@ -32,11 +32,12 @@ const FEW_ROWS: usize = 4;
 pub(super) const BUSY: usize = 512;
 
 pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> Vec<Program> {
-    let shader = Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype };
-    let product = shader.product();
-    let narrow = (product.rows <= FEW_ROWS).then(|| shader.narrow(product)).flatten();
-    let large = || shader.by_phases().or_else(|| shader.large(product));
-    narrow.or_else(large).unwrap_or_else(|| shader.tiled(product))
+    let shader =
+        || Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype, params: RefCell::default() };
+    let product = shader().product();
+    let narrow = (product.rows <= FEW_ROWS).then(|| shader().narrow(product)).flatten();
+    let large = || shader().by_phases().or_else(|| shader().large(product));
+    narrow.or_else(large).unwrap_or_else(|| shader().tiled(product))
 }
 
 pub(super) struct Shader<'a> {
@@ -44,6 +45,8 @@ pub(super) struct Shader<'a> {
     pub sizes: &'a Sizes,
     pub call: &'a StructuredCall,
     pub dtype: DType,
+    /// The numbers that the text has named so far.
+    pub params: RefCell<Params>,
 }
 
 /// Sizes of the product of one group.
@@ -88,6 +91,16 @@ impl Product {
 }
 
 impl Shader<'_> {
+    /// WGSL that stands for a size.
+    pub fn n(&self, size: usize) -> String {
+        self.params.borrow_mut().size(size)
+    }
+
+    /// How results are handed on that are not parts of sums.
+    pub fn results(&self, fours: bool) -> Results {
+        Results::new(self.call, &mut self.params.borrow_mut(), 2, fours)
+    }
+
     pub fn product(&self) -> Product {
         let Sizes { images, inputs, outputs, .. } = *self.sizes;
         let taps = self.sizes.taps();
@@ -113,7 +126,9 @@ impl Shader<'_> {
         for (position, &d) in dims.iter().enumerate().rev() {
             code += &match position {
                 0 => format!("    let at{d} = rest;\n"),
-                _ => format!("    let at{d} = rest % {size}u;\n    rest /= {size}u;\n", size = sizes[d]),
+                _ => {
+                    format!("    let at{d} = rest % {size};\n    rest /= {size};\n", size = self.n(sizes[d]))
+                }
             };
         }
         code
@@ -123,7 +138,7 @@ impl Shader<'_> {
     pub fn offset(&self, sizes: &[usize; 3], coordinate: impl Fn(usize) -> String) -> String {
         let mut dims = self.dims().into_iter();
         let first = dims.next().map_or(String::from("0u"), &coordinate);
-        dims.fold(first, |outer, d| format!("({outer} * {}u + {})", sizes[d], coordinate(d)))
+        dims.fold(first, |outer, d| format!("({outer} * {} + {})", self.n(sizes[d]), coordinate(d)))
     }
 
     /// WGSL of the two halves of the right operand's index and of reading at both.
@@ -135,34 +150,32 @@ impl Shader<'_> {
         let forward = self.direction != Direction::Input;
         let (channels, read) = self.read();
         let positions = if forward { &sizes.output } else { &sizes.input };
-        let plane = product(read);
+        let [channels, plane, positions_of_image, all] =
+            [channels, product(read), product(positions), sizes.groups * channels].map(|n| self.n(n));
+        let [taps, kernel] = [self.read().0 * sizes.taps(), sizes.taps()].map(|n| self.n(n));
         let place = self.each_dim(|d| match (forward, sizes.stride[d], sizes.padding[d]) {
-            (true, stride, padding) => format!(", at{d} * {stride}u - {padding}u"),
-            (false, _, padding) => format!(", at{d} + {padding}u"),
+            (true, stride, padding) => format!(", at{d} * {} - {}", self.n(stride), self.n(padding)),
+            (false, _, padding) => format!(", at{d} + {}", self.n(padding)),
         });
-        let tap = self.each_dim(|d| format!(", at{d} * {}u", sizes.dilation[d]));
+        let tap = self.each_dim(|d| format!(", at{d} * {}", self.n(sizes.dilation[d])));
         format!(
             "{window}fn place(i: u32, group: u32) -> Half {{
     if (i >= {places}) {{ return {no_place}; }}
-    let image = i / {positions}u;
-    var rest = i % {positions}u;
-{place_coordinates}    return Half((image * {all}u + group * {channels}u) * {plane}u{place});
+    let image = i / {positions_of_image};
+    var rest = i % {positions_of_image};
+{place_coordinates}    return Half((image * {all} + group * {channels}) * {plane}{place});
 }}
 fn tap(i: u32) -> Half {{
-    if (i >= {taps}u) {{ return {no_tap}; }}
-    let channel = i / {kernel}u;
-    var rest = i % {kernel}u;
-{tap_coordinates}    return Half(channel * {plane}u{tap});
+    if (i >= {taps}) {{ return {no_tap}; }}
+    let channel = i / {kernel};
+    var rest = i % {kernel};
+{tap_coordinates}    return Half(channel * {plane}{tap});
 }}
 ",
             window = self.window_function(&sizes.stride),
             no_place = self.no_place(),
             no_tap = self.no_tap(),
-            positions = product(positions),
             place_coordinates = self.unravel(positions),
-            all = sizes.groups * channels,
-            taps = channels * sizes.taps(),
-            kernel = sizes.taps(),
             tap_coordinates = self.unravel(&sizes.kernel),
         )
     }
@@ -175,12 +188,15 @@ fn tap(i: u32) -> Half {{
             (true, _) => format!("    let at{d} = p.at{d} + t.at{d};\n"),
             (false, 1) => format!("    let at{d} = p.at{d} - t.at{d};\n"),
             (false, stride) => {
-                format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride}u;\n")
+                let stride = self.n(stride);
+                format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride};\n")
             }
         });
         let inside = self.dims().into_iter().map(|d| match (forward, stride[d]) {
-            (true, _) | (false, 1) => format!("at{d} < {}u", read[d]),
-            (false, stride) => format!("at{d} < {}u && all{d} == at{d} * {stride}u", read[d]),
+            (true, _) | (false, 1) => format!("at{d} < {}", self.n(read[d])),
+            (false, stride) => {
+                format!("at{d} < {} && all{d} == at{d} * {}", self.n(read[d]), self.n(stride))
+            }
         });
         format!(
             "struct Half {{ base: u32{fields} }}
@@ -220,8 +236,8 @@ fn window(p: Half, t: Half) -> f32 {{
         self.dims().into_iter().map(text).collect()
     }
 
-    /// Declares the operands, the results and the parameters.
-    pub fn declarations(&self, results: &Results, params: &Params) -> String {
+    /// Declares the operands, the results and the parameters; to be asked last, when all of these are known.
+    pub fn declarations(&self, results: &Results) -> String {
         let stored = storage_type(self.dtype);
         let Results { enable, declarations, bindings, functions } = results;
         format!(
@@ -230,31 +246,30 @@ fn window(p: Half, t: Half) -> f32 {{
 {declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
 {functions}",
             uniform = 2 + bindings.len(),
-            vectors = params.vectors()
+            vectors = self.params.borrow().vectors()
         )
     }
 
     /// WGSL of the left operand: the offset of an element is `left_row(row, group) + left_depth(step)`.
     pub fn left_functions(&self) -> String {
-        let (sizes, taps) = (self.sizes, self.sizes.taps());
-        let (groups, inputs, outputs) = (sizes.groups, sizes.inputs, sizes.outputs);
+        let sizes = self.sizes;
+        let (groups, inputs, outputs, taps) = (sizes.groups, sizes.inputs, sizes.outputs, sizes.taps());
         let (row, depth) = match self.direction {
             Direction::Forward => {
-                let depth = inputs * taps;
-                (format!("(group * {outputs}u + row) * {depth}u"), "step".to_string())
+                let [outputs, depth] = [outputs, inputs * taps].map(|n| self.n(n));
+                (format!("(group * {outputs} + row) * {depth}"), "step".to_string())
             }
             Direction::Input => {
                 let all = inputs * taps;
-                (
-                    format!("group * {}u + row * {taps}u", outputs * all),
-                    format!("step / {taps}u * {all}u + step % {taps}u"),
-                )
+                let [whole, all, taps] = [outputs * all, all, taps].map(|n| self.n(n));
+                (format!("group * {whole} + row * {taps}"), format!("step / {taps} * {all} + step % {taps}"))
             }
             Direction::Weight => {
                 let plane = sizes.output_plane();
+                let [image, outputs, plane] = [groups * outputs * plane, outputs, plane].map(|n| self.n(n));
                 (
-                    format!("(group * {outputs}u + row) * {plane}u"),
-                    format!("step / {plane}u * {}u + step % {plane}u", groups * outputs * plane),
+                    format!("(group * {outputs} + row) * {plane}"),
+                    format!("step / {plane} * {image} + step % {plane}"),
                 )
             }
         };
@@ -269,9 +284,9 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     pub fn target(&self) -> (String, usize) {
         let sizes = self.sizes;
         let images = |channels: usize, plane: usize| {
-            let all = sizes.groups * channels;
+            let [all, channels, pplane] = [sizes.groups * channels, channels, plane].map(|n| self.n(n));
             let offset =
-                format!("(column / {plane}u * {all}u + group * {channels}u) * {plane}u + column % {plane}u");
+                format!("(column / {pplane} * {all} + group * {channels}) * {pplane} + column % {pplane}");
             (offset, plane)
         };
         match self.direction {
@@ -279,28 +294,29 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
             Direction::Input => images(sizes.inputs, sizes.input_plane()),
             Direction::Weight => {
                 let columns = sizes.inputs * sizes.taps();
-                (format!("group * {}u + column", sizes.outputs * columns), columns)
+                (format!("group * {} + column", self.n(sizes.outputs * columns)), columns)
             }
         }
     }
 
-    /// The parameter that counts images × positions.
-    pub fn places(&self, params: &mut Params) -> String {
+    /// WGSL of the number of images × positions.
+    pub fn places(&self) -> String {
         let Product { columns, depth, .. } = self.product();
-        params.size(if self.direction == Direction::Weight { depth } else { columns })
+        self.n(if self.direction == Direction::Weight { depth } else { columns })
     }
 
-    pub fn program(&self, source: String, results: Results, params: Params, groups: [u32; 3]) -> Program {
+    pub fn program(&self, source: String, results: Results, groups: [u32; 3]) -> Program {
         Program {
             label: self.call.op.name(),
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings: [vec![Bound::Input(0), Bound::Input(1)], results.bindings].concat(),
-            params: params.list,
+            params: self.params.take().list,
             groups,
             scratch: Vec::new(),
             trust: Trust::OURS,
             checks: None,
+            specialise: true,
         }
     }
 
@@ -310,15 +326,11 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         let groups = self.sizes.groups;
         let weight = self.direction == Direction::Weight;
         let jobs = row_tiles * column_tiles * groups * parts;
-        let mut params = Params::distinct();
-        let places = self.places(&mut params);
-        let [all_jobs, across, part_length] = [jobs, column_tiles, part].map(|size| params.size(size));
-        let numel = params.size(self.call.outputs[0].1.numel());
-        let rows = product.rows;
-        let (columns, depth) = match weight {
-            true => (format!("{}u", product.columns), places.clone()),
-            false => (places.clone(), format!("{}u", product.depth)),
-        };
+        let [all_jobs, across, down, part_length] = [jobs, column_tiles, row_tiles, part].map(|n| self.n(n));
+        let numel = self.n(self.call.outputs[0].1.numel());
+        let [rows, columns, depth, groups_of_channels] =
+            [product.rows, product.columns, product.depth, groups].map(|n| self.n(n));
+        let places = if weight { &depth } else { &columns };
         // Neighbouring threads read neighbouring elements: columns of images, or steps of the depth for the weight.
         let (quad, step) = if weight { ("slow", "fast") } else { ("fast", "slow") };
         let half = |index: &str, is_tap: bool| match is_tap {
@@ -350,21 +362,24 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         }
         let (target, row_pitch) = self.target();
         let results = match parts {
-            1 => Results::new(self.call, &mut params, 2, false),
+            1 => self.results(false),
             _ => Results::of_parts(self.call, 2, false),
         };
+        let row_pitch = self.n(row_pitch);
+        let windows = self.window_functions(places);
+        let lefts = self.left_functions();
         let source = format!(
             "{declarations}var<workgroup> tile_a: array<vec4<f32>, {length_a}>;
 var<workgroup> tile_b: array<vec4<f32>, {length_b}>;
 {windows}{lefts}fn left(row: u32, step: u32, group: u32, depth_offset: u32) -> f32 {{
-    if (row >= {rows}u || step >= {depth}) {{ return 0.0; }}
+    if (row >= {rows} || step >= {depth}) {{ return 0.0; }}
     return {left};
 }}
 fn store(row: u32, first: u32, group: u32, part: u32, values: vec4<f32>) {{
-    if (row >= {rows}u) {{ return; }}
+    if (row >= {rows}) {{ return; }}
     for (var j = 0u; j < 4u; j++) {{
         let column = first + j;
-        if (column < {columns}) {{ put(part * {numel} + {target} + row * {row_pitch}u, values[j]); }}
+        if (column < {columns}) {{ put(part * {numel} + {target} + row * {row_pitch}, values[j]); }}
     }}
 }}
 
@@ -373,10 +388,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
         @builtin(local_invocation_index) thread: u32, @builtin(num_workgroups) groups: vec3<u32>) {{
     let job = team.x + team.y * groups.x;
     if (job >= {all_jobs}) {{ return; }}
-    let first_row = job % {row_tiles}u * {tile_rows}u;
-    let first_column = job / {row_tiles}u % {across} * {tile_columns}u;
-    let group = job / {row_tiles}u / {across} % {groups}u;
-    let part = job / {row_tiles}u / {across} / {groups}u;
+    let first_row = job % {down} * {tile_rows}u;
+    let first_column = job / {down} % {across} * {tile_columns}u;
+    let group = job / {down} / {across} % {groups_of_channels};
+    let part = job / {down} / {across} / {groups_of_channels};
     let fast = thread % {side}u;
     let slow = thread / {side}u;
     let quad = {quad};
@@ -394,11 +409,9 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
     }}
 {stores}}}
 ",
-            declarations = self.declarations(&results, &params),
+            declarations = self.declarations(&results),
             length_a = side * pitch_a,
             length_b = side * pitch_b,
-            windows = self.window_functions(&places),
-            lefts = self.left_functions(),
             tile_rows = 4 * side * tall,
             tile_columns = 4 * side,
             elements = match weight {
@@ -407,7 +420,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
             }
             .join(", "),
         );
-        let mut tiles = self.program(source, results, params, groups_for(jobs, 1));
+        let mut tiles = self.program(source, results, groups_for(jobs, 1));
         tiles.scratch = scratch(self.call, parts);
         match parts {
             1 => vec![tiles],

@@ -68,7 +68,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label: "matmul",
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
@@ -76,5 +76,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }

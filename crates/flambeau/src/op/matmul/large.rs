@@ -1,11 +1,12 @@
-//! The product of large matrices on the GPU. Every size and stride is written into the shader: a layer's sizes do not
-//! change, and on an H200 the same kernel with sizes as uniforms is a quarter slower.
+//! The product of large matrices on the GPU. Worth specialising: on an H200 the same kernel with sizes as uniforms is a
+//! quarter slower.
 //!
 //! A workgroup makes one tile of C. Each round it brings `DEPTH` columns of A and rows of B into workgroup memory, while
 //! the numbers of the next round are already on their way to registers. A lies there as numbers, with the rows of every
 //! four lines shuffled in their own way, so that threads that store one row hit different banks; B lies as vectors along
 //! the columns of C. Both together take 16 KiB at most, which every device has.
-//! All steps of a round are unrolled, and each thread keeps its 4 × 4 to 8 × 8 results in registers.
+//! Each thread keeps its 4 × 4 to 8 × 8 results in registers. In the specialised shader all steps of a round are unrolled; in
+//! the general one they are a loop, which is compiled in a fraction of the time.
 //!
 //! Rows and columns beyond the edge of C repeat the last one: their results are never written. Only the last round
 //! looks at where K ends.
@@ -14,7 +15,7 @@ use super::Sizes;
 use super::tiled::{Read, Side};
 use super::tiling::{DEPTH, Tile, part_length};
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::ir::program::{Bound, Param, Program, Trust, either};
 use crate::op::parts::scratch;
 use crate::shader::Params;
 use crate::shader::results::Results;
@@ -24,7 +25,7 @@ const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
 /// Where vector v of a line of B lies in workgroup memory: at v ^ a number that depends on the line.
 #[derive(Clone, Copy)]
-enum Shuffle {
+pub(in crate::op) enum Shuffle {
     None,
     /// 0, 2, 4, 6 for every four lines.
     Fours,
@@ -41,8 +42,8 @@ impl Shuffle {
         }
     }
 
-    /// The same as WGSL.
-    fn of_step(self, step: &str) -> String {
+    /// The same as WGSL, for a step that is an expression.
+    pub fn of_step(self, step: &str) -> String {
         match self {
             Shuffle::None => "0u".into(),
             Shuffle::Fours => format!("({step} / 4u * 2u)"),
@@ -59,20 +60,34 @@ struct Loader<'a> {
     width: usize,
     count: usize,
     threads: usize,
-    k: usize,
+    /// WGSL of K, of the last row or column that a piece may start at, and of the strides across and along K.
+    k: String,
+    last: String,
+    step_x: String,
+    step_k: String,
 }
 
 impl<'a> Loader<'a> {
-    fn new(side: &'a Side<'a>, threads: usize, k: usize) -> Loader<'a> {
+    fn new(side: &'a Side<'a>, threads: usize, k: &str, params: &mut Params) -> Loader<'a> {
         let width = if side.read.is_vector() { 4 } else { 1 };
-        Loader { side, width, count: side.tile * DEPTH / width / threads, threads, k }
+        let last = side.across.size - if side.read == Read::Across { 4 } else { 1 };
+        Loader {
+            side,
+            width,
+            count: side.tile * DEPTH / width / threads,
+            threads,
+            k: k.into(),
+            last: params.size(last),
+            step_x: params.stride(side.across.stride),
+            step_k: params.stride(side.along_k.stride),
+        }
     }
 
     /// Where each piece lies: `ax0` and `ak0` in the tile, `ao0` in memory at step 0.
     fn places(&self) -> String {
-        let Side { name, across, along_k, tile, read, .. } = self.side;
+        let Side { name, tile, read, .. } = self.side;
+        let Loader { last, step_x, step_k, .. } = self;
         let origin = if *name == "a" { "row0" } else { "column0" };
-        let (step_x, step_k) = (across.stride as u32, along_k.stride as u32);
         let mut text = String::new();
         for i in 0..self.count {
             let piece = format!("(thread + {}u)", i * self.threads);
@@ -86,17 +101,12 @@ impl<'a> Loader<'a> {
                     (format!("{piece} % {line}u * {width}u"), format!("{piece} / {line}u"))
                 }
             };
-            let last = across.size - if *read == Read::Across { 4 } else { 1 };
-            let inside = match across.size.is_multiple_of(*tile) {
-                true => format!("{origin} + {name}x{i}"),
-                false => format!("min({origin} + {name}x{i}, {last}u)"),
-            };
             let element = if self.width == 4 { "vec4<f32>" } else { "f32" };
             _ = write!(
                 text,
                 "    let {name}x{i} = {x};
     let {name}k{i} = {k};
-    let {name}o{i} = base_{name} + ({inside}) * {step_x}u + {name}k{i} * {step_k}u;
+    let {name}o{i} = base_{name} + min({origin} + {name}x{i}, {last}) * {step_x} + {name}k{i} * {step_k};
     var {name}next{i}: {element};
 "
             );
@@ -107,16 +117,15 @@ impl<'a> Loader<'a> {
     /// Reads the pieces of the round that starts at step `k0`; zeros beyond K if it may end within the round.
     fn load(&self, k0: &str, guarded: bool) -> String {
         let name = self.side.name;
-        let step_k = self.side.along_k.stride as u32;
+        let Loader { k, step_k, .. } = self;
         let element = if self.width == 4 { "vec4<f32>" } else { "f32" };
         let piece = |i: usize| {
-            let at = format!("({name}o{i} + ({k0}) * {step_k}u)");
+            let at = format!("({name}o{i} + ({k0}) * {step_k})");
             let at = if self.width == 4 { format!("{at} / 4u") } else { at };
             let read = format!("{name}next{i} = {element}({name}[{at}]);");
             match guarded {
                 true => format!(
-                    "            {name}next{i} = {element}(0.0);\n            if ({k0} + {name}k{i} < {}u) {{ {read} }}\n",
-                    self.k
+                    "            {name}next{i} = {element}(0.0);\n            if ({k0} + {name}k{i} < {k}) {{ {read} }}\n",
                 ),
                 false => format!("            {read}\n"),
             }
@@ -177,38 +186,29 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
     let threads = tile.threads[0] * tile.threads[1];
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let (load_a, load_b) = (Loader::new(&a, threads, k), Loader::new(&b, threads, k));
-    let mut params = Params::baked();
+    let mut params = Params::default();
+    let [pm, pn, pk, pbatches, length] =
+        [m, n, k, batches, part_length(k, parts)].map(|size| params.size(size));
+    let load_a = Loader::new(&a, threads, &pk, &mut params);
+    let load_b = Loader::new(&b, threads, &pk, &mut params);
     let bases = base(&a, &mut params) + &base(&b, &mut params);
     let fours = n.is_multiple_of(4);
     let Results { enable, declarations, bindings, functions } = match parts {
         1 => Results::new(call, &mut params, 2, fours),
         _ => Results::of_parts(call, 2, fours),
     };
-    let uniform = match params.list.len() {
-        0 => String::new(),
-        _ => format!(
-            "@group(0) @binding({}) var<uniform> params: array<vec4<u32>, {}>;\n",
-            2 + bindings.len(),
-            params.vectors()
-        ),
-    };
-    let length = part_length(k, parts);
-    let end = match parts {
-        1 => format!("{k}u"),
-        _ => format!("min(first + {length}u, {k}u)"),
-    };
     let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
     let load = |k0: &str| match k.is_multiple_of(DEPTH) {
         true => both(k0, false),
         false => format!(
-            "        if ({k0} + {DEPTH}u <= {k}u) {{\n{}        }} else {{\n{}        }}\n",
+            "        if ({k0} + {DEPTH}u <= {pk}) {{\n{}        }} else {{\n{}        }}\n",
             both(k0, false),
             both(k0, true)
         ),
     };
     let source = format!(
-        "{enable}{declare_a}{declare_b}{declarations}{uniform}var<workgroup> lines_a: array<f32, {memory_a}>;
+        "{enable}{declare_a}{declare_b}{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
+var<workgroup> lines_a: array<f32, {memory_a}>;
 var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
 {functions}
 @compute @workgroup_size({threads})
@@ -216,9 +216,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {position}    let row0 = group.y * {rows}u;
     let column0 = group.x * {columns}u;
     let job = group.z;
-    let batch = job % {batches}u;
-    let first = job / {batches}u * {length}u;
-    let end = {end};
+    let batch = job % {pbatches};
+    let first = job / {pbatches} * {length};
+    let end = min(first + {length}, {pk});
 {bases}{places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
 {store_a}{store_b}        workgroupBarrier();
         if (k0 + {DEPTH}u < end) {{
@@ -227,6 +227,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }}
 {write}}}
 ",
+        uniform = 2 + bindings.len(),
+        vectors = params.vectors(),
         declare_a = a.declaration(0),
         declare_b = b.declaration(1),
         memory_a = rows * DEPTH,
@@ -239,13 +241,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         store_a = load_a.store(),
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
-        steps = (0..DEPTH).map(|line| step(tile, line, load_b.shuffle().of_line(line))).collect::<String>(),
-        write = results(tile).map(|(r, v)| write(tile, sizes, r, v)).collect::<String>(),
+        steps = steps(tile, load_b.shuffle()),
+        write = results(tile).map(|(r, v)| write(tile, fours, [&pm, &pn], r, v)).collect::<String>(),
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
     Program {
         label: "matmul",
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
@@ -253,6 +255,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         scratch: scratch(call, parts),
         trust: Trust::OURS,
         checks: None,
+        specialise: true,
     }
 }
 
@@ -261,10 +264,9 @@ fn base(side: &Side, params: &mut Params) -> String {
     let level = &side.operand.access.levels[0];
     let mut text = params.push(Param::Offset(level.offset.clone()));
     let mut inner = 1;
-    for axis in level.axes[..level.axes.len() - 2].iter().rev() {
-        if axis.size > 1 {
-            _ = write!(text, " + batch / {inner}u % {}u * {}u", axis.size, axis.stride as u32);
-        }
+    for axis in level.axes[..level.axes.len() - 2].iter().rev().filter(|axis| axis.size > 1) {
+        let [inner_size, size] = [inner, axis.size].map(|size| params.size(size));
+        _ = write!(text, " + batch / {inner_size} % {size} * {}", params.stride(axis.stride));
         inner *= axis.size;
     }
     format!("    let base_{} = {text};\n", side.name)
@@ -295,19 +297,45 @@ pub(in crate::op) fn row_offset(tile: &Tile, r: usize) -> usize {
     r / 4 * tile.threads[0] * 4 + r % 4
 }
 
-/// Adds the products of one step of K. Vectors of a line of B may be shuffled: number c of the line lies at c ^ shuffle.
-pub(in crate::op) fn step(tile: &Tile, line: usize, shuffle: usize) -> String {
+/// Adds the products of all steps of a round.
+pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle) -> String {
     let [rows, columns] = tile.size();
+    let mut unrolled = String::new();
+    for line in 0..DEPTH {
+        let row =
+            |r: usize| format!("lines_a[row_place{} + {}u]", line / 4, line * rows + row_offset(tile, r));
+        let shuffled = match shuffle.of_line(line) {
+            0 => "column_thread".into(),
+            shuffle => format!("(column_thread ^ {shuffle}u)"),
+        };
+        let column =
+            |v: usize| format!("lines_b[{shuffled} + {}u]", line * columns / 4 + v * tile.threads[1]);
+        unrolled += &step(tile, row, column);
+    }
+    // It ends where the round does, which no compiler knows: none unrolls it. Steps beyond K would add zeros.
+    let row = |r: usize| format!("lines_a[line_a + {}u]", row_offset(tile, r));
+    let column = |v: usize| format!("lines_b[line_b + {}u]", v * tile.threads[1]);
+    let rolled = format!(
+        "        for (var line = 0u; line < min(end - k0, {DEPTH}u); line++) {{
+            let line_a = line * {rows}u + ((row_thread * 4u) ^ (line / 4u * 8u));
+            let line_b = line * {vectors}u + (column_thread ^ {shuffle});
+{step}        }}
+",
+        vectors = columns / 4,
+        shuffle = shuffle.of_step("line"),
+        step = step(tile, row, column),
+    );
+    either(&rolled, &unrolled)
+}
+
+/// Adds the products of one step of K, whose numbers of A and vectors of B lie at these places.
+fn step(tile: &Tile, row: impl Fn(usize) -> String, column: impl Fn(usize) -> String) -> String {
     let mut text = String::from("        {\n");
     for r in 0..tile.per_thread[0] {
-        let at = line * rows + row_offset(tile, r);
-        _ = writeln!(text, "            let a{r} = lines_a[row_place{} + {at}u];", line / 4);
+        _ = writeln!(text, "            let a{r} = {};", row(r));
     }
     for v in 0..tile.per_thread[1] / 4 {
-        let at = line * columns / 4 + v * tile.threads[1];
-        let column =
-            if shuffle == 0 { "column_thread".into() } else { format!("(column_thread ^ {shuffle}u)") };
-        _ = writeln!(text, "            let b{v} = lines_b[{column} + {at}u];");
+        _ = writeln!(text, "            let b{v} = {};", column(v));
     }
     for (r, v) in results(tile) {
         _ = writeln!(text, "            c{r}_{v} = fma(vec4<f32>(a{r}), b{v}, c{r}_{v});");
@@ -316,29 +344,18 @@ pub(in crate::op) fn step(tile: &Tile, line: usize, shuffle: usize) -> String {
 }
 
 /// Writes four neighbouring results, as far as they are inside C.
-fn write(tile: &Tile, sizes: &Sizes, r: usize, v: usize) -> String {
-    let Sizes { m, n, .. } = *sizes;
-    let [rows, columns] = tile.size();
+fn write(tile: &Tile, fours: bool, [m, n]: [&str; 2], r: usize, v: usize) -> String {
     let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
     let column = format!("(column0 + column_thread * 4u + {}u)", v * tile.threads[1] * 4);
-    let at = format!("(job * {m}u + {row}) * {n}u + {column}");
-    let vectors = n.is_multiple_of(4);
-    let mut conditions = Vec::new();
-    if !m.is_multiple_of(rows) {
-        conditions.push(format!("{row} < {m}u"));
-    }
-    if vectors && !n.is_multiple_of(columns) {
-        conditions.push(format!("{column} < {n}u"));
-    }
+    let at = format!("(job * {m} + {row}) * {n} + {column}");
     let single = |(j, component): (usize, &str)| {
-        format!("if ({column} + {j}u < {n}u) {{ put({at} + {j}u, c{r}_{v}.{component}); }}")
+        format!("if ({column} + {j}u < {n}) {{ put({at} + {j}u, c{r}_{v}.{component}); }}")
     };
-    let body = match vectors {
-        true => format!("put({at}, c{r}_{v});"),
-        false => COMPONENTS.into_iter().enumerate().map(single).collect::<Vec<_>>().join(" "),
-    };
-    match conditions.is_empty() {
-        true => format!("    {body}\n"),
-        false => format!("    if ({}) {{ {body} }}\n", conditions.join(" && ")),
+    match fours {
+        true => format!("    if ({row} < {m} && {column} < {n}) {{ put({at}, c{r}_{v}); }}\n"),
+        false => {
+            let singles: Vec<String> = COMPONENTS.into_iter().enumerate().map(single).collect();
+            format!("    if ({row} < {m}) {{ {} }}\n", singles.join(" "))
+        }
     }
 }

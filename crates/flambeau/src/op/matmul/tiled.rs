@@ -178,7 +178,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tiling: &Tiling) -> 
     let [rows, columns] = tiling.tile;
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut params = Params::distinct();
+    let mut params = Params::default();
     let jobs = params.size(batches * tiling.parts);
     let count = params.size(batches);
     let (pk, part) = (params.size(k), params.size(tiling.part_length(k)));
@@ -237,7 +237,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * tiling.parts).min(65_535) as u32];
     Program {
         label: "matmul",
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
         params: params.list,
@@ -245,6 +245,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         scratch: scratch(call, tiling.parts),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }
 

@@ -205,7 +205,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         );
         Program {
             label: self.name(),
-            source,
+            source: source.into(),
             entry: "main".into(),
             bindings: vec![
                 Bound::Input(0),
@@ -219,6 +219,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             scratch: Vec::new(),
             trust: Trust::OURS,
             checks: Some(Checked::Index { op: self.name(), size: base.shape[self.dim] }),
+            specialise: false,
         }
     }
 

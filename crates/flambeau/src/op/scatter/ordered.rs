@@ -83,7 +83,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label: "scatter_order",
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: vec![Bound::Input(1), Bound::Scratch(0), Bound::Scratch(1), Bound::Status],
         params: params.list,
@@ -91,6 +91,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: Some(Checked::Index { op: op.name(), size: call.inputs[0].meta.shape[op.dim] }),
+        specialise: false,
     }
 }
 
@@ -154,7 +155,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     );
     Program {
         label: op.name(),
-        source,
+        source: source.into(),
         entry: "main".into(),
         bindings: vec![
             Bound::Input(0),
@@ -168,5 +169,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         scratch: Vec::new(),
         trust: Trust::OURS,
         checks: None,
+        specialise: false,
     }
 }

@@ -44,7 +44,7 @@ fn plan_of(text: &str) -> String {
         }
     }
     let values: Vec<_> = results.iter().map(|result| result.value().clone()).collect();
-    let snapshot = graph::capture(&values);
+    let snapshot = graph::capture(&values, |_| false);
     let graph = snapshot.expanded.as_ref().map_or(snapshot.graph(), |expanded| &expanded.graph);
     let options = PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true, pack_in_place: true };
     dump(&Plan::new(graph.clone(), options), graph)

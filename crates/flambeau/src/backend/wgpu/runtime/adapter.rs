@@ -26,6 +26,47 @@ pub struct GpuConfig {
     pub avoid_barriers: bool,
     /// Keeps compiled pipelines, so that the same source is compiled once.
     pub pipeline_cache: bool,
+    /// Where they are kept from one process to the next.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub pipeline_store: super::PipelineStore,
+    /// Which kernels get pipelines with their sizes in them, beside those that hold for all sizes.
+    pub specialise: Specialise,
+}
+
+/// When kernels that gain from it are compiled for their sizes. Products, convolutions and large reductions are a few to 40 percent
+/// faster then; but each of them takes the driver some tenths of a second.
+///
+/// Both forms do the same arithmetic in the same order. A driver may still contract a multiplication and an addition in one of
+/// the two and not in the other: with `WhenHot` the last bits of a result can then depend on when the second form was ready.
+/// `Never` and `AtOnce` rule that out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Specialise {
+    /// `WhenHot` on GPUs, `Never` on adapters that play one, unless the environment variable `FLAMBEAU_SPECIALISE` says
+    /// `never`, `hot` or `at-once`.
+    #[default]
+    Auto,
+    /// Every size runs at once on the kernels for all sizes. When a plan has run some times, those for its sizes are compiled
+    /// on other threads and take over between two runs: no run waits for them.
+    WhenHot,
+    /// The kernels for all sizes only.
+    Never,
+    /// A new size waits for its own kernels.
+    AtOnce,
+}
+
+impl Specialise {
+    /// What `Auto` means on an adapter.
+    pub(super) fn resolved(self, software: bool) -> Specialise {
+        match (self, std::env::var("FLAMBEAU_SPECIALISE").as_deref()) {
+            (Specialise::Auto, Ok("never")) => Specialise::Never,
+            (Specialise::Auto, Ok("hot")) => Specialise::WhenHot,
+            (Specialise::Auto, Ok("at-once")) => Specialise::AtOnce,
+            (Specialise::Auto, _) if software => Specialise::Never,
+            (Specialise::Auto, _) if cfg!(target_arch = "wasm32") => Specialise::AtOnce,
+            (Specialise::Auto, _) => Specialise::WhenHot,
+            (asked, _) => asked,
+        }
+    }
 }
 
 impl Default for GpuConfig {
@@ -40,6 +81,9 @@ impl Default for GpuConfig {
             workgroup_size: 256,
             avoid_barriers: false,
             pipeline_cache: true,
+            #[cfg(not(target_arch = "wasm32"))]
+            pipeline_store: super::PipelineStore::default(),
+            specialise: Specialise::default(),
         }
     }
 }
@@ -163,7 +207,8 @@ pub async fn enumerate_adapters() -> Vec<AdapterDescription> {
 /// What shaders and measurements use where it is there. wgpu's web backend has no subgroups.
 pub(super) fn wanted_features() -> wgpu::Features {
     let everywhere = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
-    if cfg!(target_arch = "wasm32") { everywhere } else { everywhere | wgpu::Features::SUBGROUP }
+    let native = wgpu::Features::SUBGROUP | wgpu::Features::PIPELINE_CACHE;
+    if cfg!(target_arch = "wasm32") { everywhere } else { everywhere | native }
 }
 
 /// The adapter that `config` asks for.

@@ -19,17 +19,23 @@ mod pool;
 mod queue;
 mod readback;
 mod stats;
+#[cfg(not(target_arch = "wasm32"))]
+mod store;
 mod trace;
 mod wait;
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
-pub use adapter::{AdapterDescription, AdapterKind, GpuConfig, PowerPreference, enumerate_adapters};
-pub(crate) use pipeline::{Binding, Pipeline};
+pub use adapter::{
+    AdapterDescription, AdapterKind, GpuConfig, PowerPreference, Specialise, enumerate_adapters,
+};
+pub(crate) use pipeline::{Binding, Pipeline, PipelineKey, Request, ShaderText};
 pub(crate) use pool::GpuBuffer;
 pub(crate) use queue::Dispatch;
 pub use stats::{GpuStats, MemoryStats};
+#[cfg(not(target_arch = "wasm32"))]
+pub use store::PipelineStore;
 pub use trace::{KernelTiming, KernelWork};
 
 use crate::error::{Error, Result};
@@ -37,6 +43,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Storage buffers that a kernel may bind: WebGPU's guaranteed minimum, which the kernels count on.
 const REQUIRED_STORAGE_BUFFERS: u32 = 8;
+
+/// Says that a type is `Send` and `Sync`, given all its fields. The compiler would find that out by itself, but through all of
+/// wgpu's types, whenever it asks whether somebody's model is `Send`; and it would give up where that model has a few layers
+/// of its own.
+macro_rules! shared_by_threads {
+    ($type:ident { $($(#[$meta:meta])* $field:ident),* $(,)? }) => {
+        // SAFETY: every field is `Send` and `Sync`, or the function below would not compile.
+        unsafe impl Send for $type {}
+        // SAFETY: as above.
+        unsafe impl Sync for $type {}
+
+        const _: fn(&$type) = |all| {
+            fn check<T: Send + Sync>(_: &T) {}
+            let $type { $($(#[$meta])* $field),* } = all;
+            $($(#[$meta])* check($field);)*
+        };
+    };
+}
+use shared_by_threads;
 
 /// A wgpu device with its queue, memory pool and caches.
 pub(crate) struct Runtime {
@@ -50,6 +75,8 @@ pub(crate) struct Runtime {
     counters: Arc<stats::Counters>,
     pool: pool::Pool,
     pipelines: pipeline::PipelineCache,
+    #[cfg(not(target_arch = "wasm32"))]
+    store: Option<store::Store>,
     bind_groups: Mutex<bind_group::BindGroupCache>,
     outbox: Arc<outbox::Outbox>,
     /// Started when work is first handed over.
@@ -57,6 +84,26 @@ pub(crate) struct Runtime {
     submitter: std::sync::OnceLock<Option<outbox::Submitter>>,
     tracer: trace::Tracer,
 }
+
+shared_by_threads!(Runtime {
+    device,
+    queue,
+    description,
+    limits,
+    config,
+    faults,
+    ledger,
+    counters,
+    pool,
+    pipelines,
+    #[cfg(not(target_arch = "wasm32"))]
+    store,
+    bind_groups,
+    outbox,
+    #[cfg(not(target_arch = "wasm32"))]
+    submitter,
+    tracer,
+});
 
 impl Runtime {
     /// Opens the adapter that `config` asks for, with the adapter's own limits.
@@ -108,12 +155,17 @@ impl Runtime {
         }
         let largest_group =
             limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
-        let config =
-            GpuConfig { workgroup_size: config.workgroup_size.clamp(1, largest_group), ..config.clone() };
+        let config = GpuConfig {
+            workgroup_size: config.workgroup_size.clamp(1, largest_group),
+            specialise: config.specialise.resolved(description.software),
+            ..config.clone()
+        };
         let ledger = Arc::new(stats::Ledger::default());
         let faults = fault::Faults::watch(&device, ledger.clone());
         let counters = Arc::new(stats::Counters::default());
         let outbox = outbox::Outbox::new(&device, &queue, &faults, &counters);
+        #[cfg(not(target_arch = "wasm32"))]
+        let store = store::Store::open(&device, &description, &config.pipeline_store);
         Ok(Arc::new(Runtime {
             device,
             queue,
@@ -125,6 +177,8 @@ impl Runtime {
             counters,
             pool: Default::default(),
             pipelines: Default::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            store,
             bind_groups: Default::default(),
             outbox,
             #[cfg(not(target_arch = "wasm32"))]
@@ -186,6 +240,25 @@ impl Runtime {
     pub fn stats(&self) -> GpuStats {
         drop(self.outbox.turn());
         self.counters.snapshot()
+    }
+
+    /// Counts a pipeline that was made for the sizes of a hot plan.
+    pub fn count_specialised(&self) {
+        self.counters.pipelines_specialised.add(1);
+    }
+
+    /// Are there pipelines that the next process would have to compile again?
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn has_unkept_pipelines(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.has_changed())
+    }
+
+    /// Keeps compiled pipelines for the next process.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn keep_pipelines(&self) {
+        if let Some(store) = self.store.as_ref().filter(|_| self.error().is_none()) {
+            store.save();
+        }
     }
 
     /// What the buffers of this runtime take.

@@ -3,7 +3,12 @@
 use super::{Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::ir::program::Trust;
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::PoisonError;
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -51,68 +56,222 @@ impl Pipeline {
     }
 }
 
-#[derive(Default)]
-pub(super) struct PipelineCache {
-    by_source: Mutex<HashMap<String, Vec<Compiled>>>,
-    pipelines_numbered: AtomicU64,
+/// A shader's text, which is hashed once: texts are long, and looked up for every kernel of a new plan.
+#[derive(Debug, Clone, Eq)]
+pub(crate) struct ShaderText {
+    text: Arc<str>,
+    hash: u64,
 }
 
-/// One way in which a source was compiled.
-struct Compiled {
-    entry: String,
-    bindings: Vec<Binding>,
-    trust: Trust,
+impl ShaderText {
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
+impl From<Arc<str>> for ShaderText {
+    fn from(text: Arc<str>) -> Self {
+        let mut hasher = FxHasher::default();
+        text.hash(&mut hasher);
+        ShaderText { text, hash: hasher.finish() }
+    }
+}
+
+impl From<String> for ShaderText {
+    fn from(text: String) -> Self {
+        Arc::<str>::from(text).into()
+    }
+}
+
+impl PartialEq for ShaderText {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text) || self.hash == other.hash && self.text == other.text
+    }
+}
+
+impl Hash for ShaderText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// What a pipeline is made from. The text and what it binds say all: two kernels that agree in these share a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct PipelineKey {
+    pub source: ShaderText,
+    pub entry: String,
+    pub bindings: Vec<Binding>,
+    pub trust: Trust,
+}
+
+/// A pipeline that is wanted, and the name that errors call it by.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub key: PipelineKey,
+    pub label: String,
+}
+
+/// Pipelines kept in memory; above this, those that no plan holds go, the least recently asked for first.
+const MAX_PIPELINES: usize = 4096;
+
+/// Asked how far compiling is: how many pipelines of how many are there.
+pub(crate) type Progress = Arc<dyn Fn(usize, usize) + Send + Sync>;
+
+#[derive(Default)]
+pub(super) struct PipelineCache {
+    known: Mutex<FxHashMap<PipelineKey, Known>>,
+    numbered: AtomicU64,
+    asked: AtomicU64,
+    progress: Mutex<Option<Progress>>,
+}
+
+struct Known {
     pipeline: Arc<Pipeline>,
+    last_asked: u64,
+}
+
+impl PipelineCache {
+    fn find(&self, key: &PipelineKey) -> Option<Arc<Pipeline>> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        lock(&self.known).get_mut(key).map(|known| {
+            known.last_asked = asked;
+            known.pipeline.clone()
+        })
+    }
+
+    fn insert(&self, key: PipelineKey, pipeline: &Arc<Pipeline>) {
+        let last_asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut known = lock(&self.known);
+        if known.len() >= MAX_PIPELINES {
+            let mut ages: Vec<u64> = known.values().map(|known| known.last_asked).collect();
+            ages.sort_unstable();
+            let oldest_kept = ages[MAX_PIPELINES / 2];
+            known
+                .retain(|_, known| known.last_asked >= oldest_kept || Arc::strong_count(&known.pipeline) > 1);
+        }
+        known.insert(key, Known { pipeline: pipeline.clone(), last_asked });
+    }
 }
 
 impl Runtime {
     /// The WGSL of every pipeline in the cache.
     pub fn shader_sources(&self) -> Vec<String> {
-        lock(&self.pipelines.by_source).keys().cloned().collect()
+        let mut sources: Vec<String> =
+            lock(&self.pipelines.known).keys().map(|key| key.source.text().to_string()).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
     }
 
-    /// The pipeline for the function `entry` of the WGSL `source`.
+    /// Calls this when a plan's pipelines are compiled, after each of them; from several threads, natively.
+    pub fn on_compile(&self, progress: Option<Progress>) {
+        *lock(&self.pipelines.progress) = progress;
+    }
+
+    /// The pipeline for a request.
     ///
     /// A source that does not compile is `Error::Shader` natively, and a fault in a browser.
-    pub fn pipeline(
-        &self,
-        label: &str,
-        source: &str,
-        entry: &str,
-        bindings: &[Binding],
-        trust: Trust,
-    ) -> Result<Arc<Pipeline>> {
+    pub fn pipeline(&self, request: Request) -> Result<Arc<Pipeline>> {
         self.check()?;
-        let same = |compiled: &&Compiled| {
-            compiled.entry == entry && compiled.bindings == bindings && compiled.trust == trust
-        };
-        if let Some(found) =
-            lock(&self.pipelines.by_source).get(source).and_then(|compiled| compiled.iter().find(same))
-        {
+        if let Some(found) = self.pipelines.find(&request.key) {
             self.counters.pipeline_hits.add(1);
-            return Ok(found.pipeline.clone());
+            return Ok(found);
         }
-        let pipeline = Arc::new(self.compile(label, source, entry, bindings, trust)?);
+        self.make(request)
+    }
+
+    /// The pipelines for several requests, in their order. Those that are not there are compiled side by side, on all
+    /// cores: a driver takes some tenths of a second for a large one.
+    pub fn pipelines(&self, requests: Vec<Request>) -> Result<Vec<Arc<Pipeline>>> {
+        self.check()?;
+        let mut found: Vec<Option<Arc<Pipeline>>> =
+            requests.iter().map(|request| self.pipelines.find(&request.key)).collect();
+        let hits = found.iter().flatten().count();
+        let mut missing: FxHashMap<&PipelineKey, &Request> = FxHashMap::default();
+        for (request, _) in requests.iter().zip(&found).filter(|(_, found)| found.is_none()) {
+            missing.entry(&request.key).or_insert(request);
+        }
+        let mut missing: Vec<&Request> = missing.into_values().collect();
+        let shared = requests.len() - hits - missing.len();
+        self.counters.pipeline_hits.add((hits + shared) as u64);
+        if missing.is_empty() {
+            return Ok(found.into_iter().flatten().collect());
+        }
+        // The longest first, so that no thread ends with one while the others wait; by text, so that runs are alike.
+        missing.sort_unstable_by(|a, b| {
+            let text = |request: &Request| request.key.source.text().clone();
+            let (a, b) = (text(a), text(b));
+            (b.len(), b).cmp(&(a.len(), a))
+        });
+        let made = self.make_all(&missing)?;
+        for (request, found) in requests.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+            *found = made.get(&request.key).cloned();
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn make_all(&self, missing: &[&Request]) -> Result<FxHashMap<PipelineKey, Arc<Pipeline>>> {
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let next = AtomicUsize::new(0);
+        let (done, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(missing.len())));
+        let progress = lock(&self.pipelines.progress).clone();
+        let work = || {
+            while let Some(request) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let result = self.make((*request).clone());
+                lock(&results).push((request.key.clone(), result));
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                if let Some(progress) = &progress {
+                    progress(done, missing.len());
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(missing.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.into_iter().map(|(key, result)| result.map(|pipeline| (key, pipeline))).collect()
+    }
+
+    /// A browser compiles beside the page's thread by itself, once it is asked: all are asked for before the first is used.
+    #[cfg(target_arch = "wasm32")]
+    fn make_all(&self, missing: &[&Request]) -> Result<FxHashMap<PipelineKey, Arc<Pipeline>>> {
+        let make = |request: &&Request| Ok((request.key.clone(), self.make((*request).clone())?));
+        missing.iter().map(make).collect()
+    }
+
+    /// Compiles, counts and keeps a pipeline.
+    fn make(&self, request: Request) -> Result<Arc<Pipeline>> {
+        log::debug!("compiling {}", request.label);
+        log::trace!("its text:\n{}", request.key.source.text());
+        let pipeline = Arc::new(self.compile(&request)?);
         self.counters.pipelines_created.add(1);
+        self.note_made(&request.key);
         if self.config.pipeline_cache {
-            let (entry, bindings) = (entry.to_string(), bindings.to_vec());
-            let compiled = Compiled { entry, bindings, trust, pipeline: pipeline.clone() };
-            lock(&self.pipelines.by_source).entry(source.to_string()).or_default().push(compiled);
+            self.pipelines.insert(request.key, &pipeline);
         }
         Ok(pipeline)
     }
 
-    fn compile(
-        &self,
-        label: &str,
-        source: &str,
-        entry: &str,
-        bindings: &[Binding],
-        trust: Trust,
-    ) -> Result<Pipeline> {
-        let storage_bindings = bindings.iter().filter(|binding| **binding != Binding::Uniform).count();
-        let uniforms = bindings.len() - storage_bindings;
-        if uniforms > 1 || (uniforms == 1 && bindings.last() != Some(&Binding::Uniform)) {
+    /// Counts the pipeline among those that an earlier process has kept, or remembers it for later ones.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn note_made(&self, key: &PipelineKey) {
+        if self.store.as_ref().is_some_and(|store| store.note(key)) {
+            self.counters.pipelines_kept.add(1);
+        }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn note_made(&self, _: &PipelineKey) {}
+
+    fn compile(&self, request: &Request) -> Result<Pipeline> {
+        let Request { key, label } = request;
+        let storage_bindings = key.bindings.iter().filter(|binding| **binding != Binding::Uniform).count();
+        let uniforms = key.bindings.len() - storage_bindings;
+        if uniforms > 1 || (uniforms == 1 && key.bindings.last() != Some(&Binding::Uniform)) {
             return Err(Error::Gpu(format!("{label}: a kernel has at most one uniform binding, the last")));
         }
         let limit = self.limits.max_storage_buffers_per_shader_stage;
@@ -125,28 +284,26 @@ impl Runtime {
             });
         }
         let kinds = [wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::Validation];
-        let created =
-            fault::catch(&self.device, kinds, || self.create_pipeline(label, source, entry, bindings, trust));
+        let created = fault::catch(&self.device, kinds, || self.create_pipeline(label, key));
         self.check()?;
         let (layout, raw) = created.map_err(|error| Error::Shader {
-            label: label.into(),
+            label: label.clone(),
             message: error.to_string(),
-            source_text: source.into(),
+            source_text: key.source.text().to_string(),
         })?;
-        let id = self.pipelines.pipelines_numbered.fetch_add(1, Ordering::Relaxed);
+        let id = self.pipelines.numbered.fetch_add(1, Ordering::Relaxed);
         Ok(Pipeline { id, raw, layout, buffers: storage_bindings, has_uniform: uniforms == 1 })
     }
 
     fn create_pipeline(
         &self,
         label: &str,
-        source: &str,
-        entry: &str,
-        bindings: &[Binding],
-        trust: Trust,
+        key: &PipelineKey,
     ) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
+        let PipelineKey { source, entry, bindings, trust } = key;
         let label = Some(label);
-        let shader = wgpu::ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Wgsl(source.into()) };
+        let source = wgpu::ShaderSource::Wgsl((&**source.text()).into());
+        let shader = wgpu::ShaderModuleDescriptor { label, source };
         let module = if trust.is_unchecked() {
             // SAFETY: whoever made this `Trust` has vouched for the kernel.
             unsafe {
@@ -174,9 +331,21 @@ impl Runtime {
                 constants: &[],
                 zero_initialize_workgroup_memory: !trust.is_unchecked(),
             },
-            cache: None,
+            cache: self.kept_pipelines(),
         });
         (layout, pipeline)
+    }
+}
+
+impl Runtime {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn kept_pipelines(&self) -> Option<&wgpu::PipelineCache> {
+        self.store.as_ref().map(|store| store.raw())
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn kept_pipelines(&self) -> Option<&wgpu::PipelineCache> {
+        None
     }
 }
 

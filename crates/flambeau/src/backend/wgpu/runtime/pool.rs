@@ -61,6 +61,8 @@ pub(crate) struct GpuBuffer {
     within: Option<(Arc<GpuBuffer>, u64)>,
 }
 
+super::shared_by_threads!(GpuBuffer { id, raw, bytes, kind, reusable, runtime, within });
+
 impl GpuBuffer {
     /// A part of a buffer, which keeps the whole alive. The start must be aligned as bindings are.
     pub fn part(whole: &Arc<GpuBuffer>, start: u64, bytes: u64) -> Arc<GpuBuffer> {

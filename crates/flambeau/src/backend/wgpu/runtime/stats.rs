@@ -29,8 +29,12 @@ counters! {
     submits,
     /// Compute dispatches.
     dispatches,
-    /// Pipelines compiled.
+    /// Pipelines made, those that an earlier process has kept included.
     pipelines_created,
+    /// Of these, pipelines that an earlier process has kept: the driver did not compile them again.
+    pipelines_kept,
+    /// Of these, pipelines made for the sizes of a hot plan, beside the ones for all sizes.
+    pipelines_specialised,
     /// Pipelines found in the cache.
     pipeline_hits,
     /// Bind groups created.

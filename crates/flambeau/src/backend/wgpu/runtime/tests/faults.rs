@@ -6,7 +6,7 @@ use super::*;
 fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
     let runtime = runtime();
     let broken = ADD.replace("sum[id.x] =", "summ[id.x] =");
-    match runtime.pipeline("broken", &broken, "main", &ADD_BINDINGS, Trust::CHECKED) {
+    match runtime.pipeline(request("broken", &broken, "main", &ADD_BINDINGS, Trust::CHECKED)) {
         Err(Error::Shader { label, message, source_text }) => {
             assert_eq!(label, "broken");
             assert!(message.contains("summ"), "{message}");
@@ -14,9 +14,10 @@ fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
         }
         other => panic!("{other:?}"),
     }
-    let wrong_layout = runtime.pipeline("wrong layout", ADD, "main", &[Binding::Read], Trust::CHECKED);
+    let wrong_layout =
+        runtime.pipeline(request("wrong layout", ADD, "main", &[Binding::Read], Trust::CHECKED));
     assert!(matches!(wrong_layout, Err(Error::Shader { .. })), "{wrong_layout:?}");
-    let no_entry = runtime.pipeline("no entry", ADD, "nothing", &ADD_BINDINGS, Trust::OURS);
+    let no_entry = runtime.pipeline(request("no entry", ADD, "nothing", &ADD_BINDINGS, Trust::OURS));
     assert!(matches!(no_entry, Err(Error::Shader { .. })), "{no_entry:?}");
     assert_eq!(runtime.error(), None);
     uses(&runtime).unwrap();
@@ -26,7 +27,7 @@ fn a_shader_error_has_the_source_and_the_runtime_lives_on() {
 fn uses(runtime: &Arc<Runtime>) -> Result<()> {
     let a = runtime.upload(&floats(&[1.5; 70]))?;
     let out = runtime.alloc(a.bytes())?;
-    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, Trust::OURS)?;
+    runtime.pipeline(request("add", ADD, "main", &ADD_BINDINGS, Trust::OURS))?;
     run_add(runtime, &[&a, &a.clone(), &out], 1.0)?;
     assert_eq!(read(runtime, &out)?, floats(&[3.0; 70]));
     Ok(())
@@ -45,7 +46,7 @@ fn after_destroy_every_call_says_that_the_device_is_lost() {
     lost(block_on(pending));
     lost(runtime.alloc(4));
     lost(runtime.upload(&[1]));
-    lost(runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, Trust::OURS));
+    lost(runtime.pipeline(request("add", ADD, "main", &ADD_BINDINGS, Trust::OURS)));
     lost(runtime.submit(Vec::new(), &[], false));
     lost(runtime.write(&a, 0, &[0; 4]));
     lost(runtime.copy(&a, &out, 4));

@@ -39,8 +39,18 @@ fn read(runtime: &Arc<Runtime>, buffer: &Arc<GpuBuffer>) -> Result<Vec<u8>> {
     block_on(runtime.read(&[(buffer.clone(), buffer.bytes())])).map(|mut values| values.remove(0))
 }
 
+fn request(label: &str, source: &str, entry: &str, bindings: &[Binding], trust: Trust) -> Request {
+    let key = PipelineKey {
+        source: source.to_string().into(),
+        entry: entry.into(),
+        bindings: bindings.into(),
+        trust,
+    };
+    Request { key, label: label.into() }
+}
+
 fn add(runtime: &Arc<Runtime>, trust: Trust) -> Arc<Pipeline> {
-    runtime.pipeline("add", ADD, "main", &ADD_BINDINGS, trust).unwrap()
+    runtime.pipeline(request("add", ADD, "main", &ADD_BINDINGS, trust)).unwrap()
 }
 
 /// Computes `scale * (a + b)` over all elements of `out`.

@@ -1,0 +1,102 @@
+//! Kernels in two tiers: those for all sizes, and those compiled for the sizes of a hot plan. Both must give the same bits,
+//! and a run must not show when the second took over.
+
+use crate::common::{new_gpu, values};
+use flambeau::nn::models::{Gpt, GptConfig};
+use flambeau::optim::Adam;
+use flambeau::prelude::*;
+use flambeau::{GpuConfig, Specialise, manual_seed};
+
+fn gpu(specialise: Specialise) -> Device {
+    new_gpu(GpuConfig { specialise, ..GpuConfig::default() })
+}
+
+fn randn(shape: &[usize], seed: u64, device: &Device) -> Tensor {
+    Tensor::randn(shape, &Generator::new(seed), device)
+}
+
+/// A name, the shapes of the inputs, and what is made of them.
+type Case = (&'static str, Vec<&'static [usize]>, Box<dyn Fn(&[Tensor]) -> Tensor>);
+
+/// Bits of what a function and its gradients give on a device.
+fn bits(device: &Device, shapes: &[&[usize]], run: &dyn Fn(&[Tensor]) -> Tensor) -> Vec<Vec<u64>> {
+    let inputs: Vec<Tensor> =
+        shapes.iter().zip(1..).map(|(shape, seed)| randn(shape, seed, device).requires_grad()).collect();
+    let result = run(&inputs);
+    result.backward_with(&randn(result.shape().dims(), 77, device)).unwrap();
+    let all = std::iter::once(result).chain(inputs.iter().map(|input| input.grad().unwrap()));
+    all.map(|tensor| values(&tensor).into_iter().map(f64::to_bits).collect()).collect()
+}
+
+/// Sizes that fill tiles and sizes that do not, depths that end within a round, parts of sums, strides, groups, windows.
+#[test]
+fn both_tiers_give_the_same_bits() {
+    let (general, specialised) = (gpu(Specialise::Never), gpu(Specialise::AtOnce));
+    let padded = Conv2dOptions::default().with_padding(1);
+    let strided = padded.with_stride(2);
+    let cases: Vec<Case> = vec![
+        ("product", vec![&[256, 192], &[192, 256]], Box::new(|x| x[0].matmul(&x[1]))),
+        ("product with edges", vec![&[250, 197], &[197, 131]], Box::new(|x| x[0].matmul(&x[1]).gelu())),
+        ("batched product", vec![&[3, 130, 66], &[3, 66, 132]], Box::new(|x| x[0].matmul(&x[1]))),
+        (
+            "conv",
+            vec![&[4, 16, 20, 21], &[24, 16, 3, 3]],
+            Box::new(move |x| x[0].conv2d(&x[1], None, &padded)),
+        ),
+        (
+            "strided conv",
+            vec![&[8, 16, 32, 31], &[32, 16, 3, 3]],
+            Box::new(move |x| x[0].conv2d(&x[1], None, &strided).relu()),
+        ),
+        (
+            "depthwise conv",
+            vec![&[2, 12, 17, 16], &[12, 1, 3, 3]],
+            Box::new(move |x| x[0].conv2d(&x[1], None, &padded.with_groups(12))),
+        ),
+        ("max pool", vec![&[2, 5, 17, 16]], Box::new(|x| x[0].max_pool2d(3, &Default::default()))),
+        ("mean pool", vec![&[2, 5, 17, 16]], Box::new(|x| x[0].avg_pool2d(2, &Default::default()))),
+        ("large reduction", vec![&[1030, 1024]], Box::new(|x| x[0].sum(1))),
+        ("long rows", vec![&[520, 2100]], Box::new(|x| x[0].softmax(-1))),
+    ];
+    for (name, shapes, run) in &cases {
+        assert!(bits(&general, shapes, run) == bits(&specialised, shapes, run), "{name} differs");
+    }
+    let created = |device: &Device| device.gpu_stats().unwrap().pipelines_created;
+    assert!(created(&specialised) > created(&general), "sizes are in the text of some");
+}
+
+/// The losses of a small GPT; after `wait` steps, what is being compiled is waited for.
+fn losses(device: &Device, steps: usize, wait: Option<usize>) -> Vec<f64> {
+    manual_seed(5);
+    let config =
+        GptConfig { vocabulary: 33, context: 64, layers: 1, heads: 2, width: 64, ..Default::default() };
+    let model = Gpt::new(config, device);
+    let mut optimizer = Adam::new(model.parameters(), 1e-3);
+    let x = Tensor::randint(0, 33, [8, 64], &Generator::new(3), device);
+    let y = x.flatten(0, 1);
+    let mut losses = Vec::new();
+    for step in 0..steps {
+        if wait == Some(step) {
+            device.wait_for_compilation();
+        }
+        let loss = model.forward(&x).flatten(0, 1).cross_entropy(&y);
+        loss.backward().unwrap();
+        optimizer.step().unwrap();
+        optimizer.zero_grad();
+        losses.push(values(&loss)[0]);
+    }
+    losses
+}
+
+#[test]
+fn a_run_does_not_show_when_kernels_were_exchanged() {
+    let (hot, general) = (gpu(Specialise::WhenHot), gpu(Specialise::Never));
+    let without = losses(&general, 14, None);
+    let with = losses(&hot, 14, Some(10));
+    let stats = hot.gpu_stats().unwrap();
+    assert!(stats.pipelines_specialised > 0, "{stats:?}");
+    assert_eq!(general.gpu_stats().unwrap().pipelines_specialised, 0);
+    let bits = |losses: &[f64]| losses.iter().map(|loss| loss.to_bits()).collect::<Vec<u64>>();
+    assert_eq!(bits(&with), bits(&without));
+    assert!(with[13] < with[0]);
+}
