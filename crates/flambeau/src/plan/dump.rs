@@ -1,5 +1,5 @@
 //! A plan in full, as text: every kernel with its instructions and accesses, and where each buffer lies. What `explain` sums
-//! up, this shows; tests of the planner compare it.
+//! up, this shows; tests of the planner compare it. Illegal plans can be written down, too: `verify` shows them.
 //!
 //! ```text
 //! 0 fused [3 | 4]: v0 = i0[4 1]; v1 = exp v0; v2 = sum v1; b0[1 0] = v2
@@ -20,14 +20,7 @@ use std::fmt::Write;
 
 /// The whole plan.
 pub(crate) fn dump(plan: &Plan, graph: &Graph) -> String {
-    let mut text = String::new();
-    for (number, kernel) in plan.kernels.iter().enumerate() {
-        let line = match kernel {
-            Kernel::Fused(fused) => format!("fused {}", body(fused, None)),
-            Kernel::Structured(call) => structured(call),
-        };
-        _ = writeln!(text, "{number} {line}");
-    }
+    let mut text = kernels(&plan.kernels);
     let buffers: Vec<String> = (0..plan.buffers.len()).map(|index| memory(plan, index)).collect();
     if !buffers.is_empty() {
         _ = writeln!(text, "memory: {}", buffers.join(", "));
@@ -35,6 +28,19 @@ pub(crate) fn dump(plan: &Plan, graph: &Graph) -> String {
     let roots: Vec<String> = plan.roots.iter().map(|&root| place(root)).collect();
     if plan.roots.len() > 1 || plan.roots.iter().any(|root| matches!(root, Place::Input(_))) {
         _ = writeln!(text, "results: {} of {} nodes", roots.join(", "), graph.nodes.len());
+    }
+    text
+}
+
+/// Kernels, one a line.
+pub(super) fn kernels(kernels: &[Kernel]) -> String {
+    let mut text = String::new();
+    for (number, kernel) in kernels.iter().enumerate() {
+        let line = match kernel {
+            Kernel::Fused(fused) => format!("fused {}", body(fused, None)),
+            Kernel::Structured(call) => structured(call),
+        };
+        _ = writeln!(text, "{number} {line}");
     }
     text
 }
@@ -69,7 +75,8 @@ fn structured(call: &StructuredCall) -> String {
 /// follows.
 fn body(fused: &Fused, given: Option<usize>) -> String {
     let sizes = |sizes: &[usize]| sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
-    let (kept, reduced) = (sizes(&fused.space[..fused.kept]), sizes(&fused.space[fused.kept..]));
+    let (kept, reduced) = fused.space.split_at(fused.kept.min(fused.space.len()));
+    let (kept, reduced) = (sizes(kept), sizes(reduced));
     let space = if reduced.is_empty() { format!("[{kept}]") } else { format!("[{kept} | {reduced}]") };
     let mut parts: Vec<String> = Vec::new();
     for (number, inst) in fused.insts.iter().enumerate() {
@@ -88,7 +95,7 @@ fn body(fused: &Fused, given: Option<usize>) -> String {
 fn instruction(fused: &Fused, inst: &Inst, given: Option<usize>) -> String {
     let operand = |operand: usize| match given {
         Some(result) if operand == result => "result".into(),
-        _ => place(fused.inputs[operand].0),
+        _ => fused.inputs.get(operand).map_or("nothing".into(), |&(at, _)| place(at)),
     };
     let numbers = |args: &[usize]| args.iter().map(|arg| format!(" v{arg}")).collect::<String>();
     match &inst.kind {

@@ -7,6 +7,7 @@
 use super::fuse::{Fuser, MAX_BINDINGS, MAX_LOOKBACK};
 use super::graph::Ref;
 use super::lower::{Lowered, in_running_order};
+use super::verify;
 use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Fused, InstKind, Kernel, Output, Place};
 use crate::op::{Op, View};
@@ -54,6 +55,7 @@ pub(super) fn fuse(lowered: &mut Lowered, roots: &[Ref]) {
         changed |= kernels.join_producer(index, &kept);
     }
     let list: Vec<Kernel> = kernels.list.into_iter().flatten().collect();
+    verify::check(|| verify::after_joining_epilogues(&list, lowered.buffers.len()));
     lowered.kernels = match changed {
         true => in_running_order(list, lowered.buffers.len()),
         false => list,

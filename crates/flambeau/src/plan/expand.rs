@@ -78,7 +78,8 @@ pub(super) fn expand(snapshot: &Snapshot, before: u64, capture: u64) -> Expanded
         key: KeyMap { inputs: Vec::new(), literals: Vec::new(), origins: Vec::new() },
     };
     let _writing = Writing::start();
-    let mut roots = vec![Ref { node: 0, output: 0 }; first.roots.len()];
+    // A root that is not found is no value of the graph, which `verify` says.
+    let mut roots = vec![Ref { node: u32::MAX, output: 0 }; first.roots.len()];
     for (node, place) in &snapshot.targets {
         for value in Value::all(node) {
             writer.add(&value, 0);
@@ -289,6 +290,18 @@ mod tests {
         // x, x², and for each of both two numbers, two products, a sum and a difference; the literal 1 is one node.
         assert_eq!(expanded.graph.nodes.len(), 2 + 2 * 6 + 1);
         assert_eq!(expanded.key.origins.len(), expanded.graph.nodes.len());
+    }
+
+    /// x plus one and x times two.
+    static PAIR: Composite =
+        Composite::plain("pair", |of| Ok(smallvec![of.inputs[0].try_add(1.0)?, of.inputs[0].try_mul(2.0)?]));
+
+    #[test]
+    fn a_composite_has_several_results() {
+        let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        let metas = smallvec![x.meta().clone(), x.meta().clone()];
+        let results = Tensor::composite(&PAIR, &[], &[&x], &[], metas).unwrap();
+        assert_eq!((values(&results[0]), values(&results[1])), (vec![2.0, 3.0], vec![2.0, 4.0]));
     }
 
     /// x plus one, with a number that nothing uses.

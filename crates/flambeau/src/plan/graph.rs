@@ -4,6 +4,7 @@
 //! subexpressions are merged while the list is made, except across checkpoint regions, which exist to be recomputed.
 
 use super::expand::{Expanded, expand, has_composites};
+use super::verify;
 use crate::dtype::Scalar;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
@@ -97,6 +98,11 @@ pub(crate) fn capture(wanted: &[Value], is_known: impl FnOnce(&Graph) -> bool) -
         *captures += 1;
         snapshot.expanded = Some(expand(&snapshot, *captures - 1, *captures));
     }
+    drop(captures);
+    verify::check(|| verify::after_snapshot(&snapshot));
+    if let Some(expanded) = &snapshot.expanded {
+        verify::check(|| verify::after_expand(&snapshot, expanded));
+    }
     snapshot
 }
 
@@ -104,7 +110,10 @@ pub(crate) fn capture(wanted: &[Value], is_known: impl FnOnce(&Graph) -> bool) -
 pub(crate) fn replay(wanted: &[Value], recorded: &Arc<Recorded>) -> Option<Snapshot> {
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     *captures += 1;
-    collect(wanted, *captures, List::Known { recorded: recorded.clone(), met: 0 })
+    let snapshot = collect(wanted, *captures, List::Known { recorded: recorded.clone(), met: 0 })?;
+    drop(captures);
+    verify::check(|| verify::after_replay(&snapshot));
+    Some(snapshot)
 }
 
 fn collect(wanted: &[Value], capture: u64, list: List) -> Option<Snapshot> {

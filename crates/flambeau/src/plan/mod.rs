@@ -12,7 +12,7 @@
 //! 7. `memory`: temporaries share slots;
 //! 8. `cost`: FLOPs and bytes.
 //!
-//! `verify` says what a legal plan is, `explain` and `dump` write one down. Nothing here knows a backend.
+//! `verify` says what a legal plan is, pass by pass, `explain` and `dump` write one down. Nothing here knows a backend.
 
 mod cost;
 mod dump;
@@ -32,7 +32,6 @@ mod rules;
 mod space;
 #[cfg(test)]
 mod tests;
-#[cfg(debug_assertions)]
 mod verify;
 
 use crate::dtype::DType;
@@ -77,21 +76,23 @@ impl Plan {
     pub fn new(graph: Graph, options: PlanOptions) -> Plan {
         let graph = share_reshaped_roots(graph);
         let fusion = fuse::fuse(&graph, options.fuse);
+        verify::check(|| verify::after_fuse(&graph, &fusion));
         let rules = fusion.rules.clone();
         let mut lowered = lower::lower(&graph, fusion);
+        verify::check(|| verify::after_lower(&graph, &lowered));
         if options.fuse {
             epilogue::fuse(&mut lowered, &graph.roots);
+            verify::check(|| verify::after_epilogue(&graph, &lowered));
         }
         let mut plan = Plan::of(lowered, &graph, rules);
         if options.pack_in_place {
+            let unpacked = if cfg!(debug_assertions) { plan.kernels.clone() } else { Vec::new() };
             pack::pack_in_place(&mut plan, &graph, options.element_bytes);
+            verify::check(|| verify::after_pack(&graph, &plan, &unpacked, options.element_bytes));
         }
         plan.place_temporaries(options.element_bytes);
+        verify::check(|| verify::after_memory(&graph, &plan, options.element_bytes));
         plan.costs = Cost::of_kernels(&plan, &graph, options.element_bytes);
-        #[cfg(debug_assertions)]
-        if let Err(problem) = verify::verify(&plan, &graph, options.element_bytes) {
-            panic!("an illegal plan: {problem}\n{}", dump(&plan, &graph));
-        }
         plan
     }
 
@@ -129,9 +130,9 @@ impl Plan {
 
 /// A root that only reshapes a stored value shares its memory.
 fn share_reshaped_roots(mut graph: Graph) -> Graph {
-    for root in &mut graph.roots {
-        *root = reshaped_from(&graph.nodes, *root);
-    }
+    let shared = graph.roots.iter().map(|&root| reshaped_from(&graph.nodes, root)).collect();
+    let wanted = std::mem::replace(&mut graph.roots, shared);
+    verify::check(|| verify::after_sharing_roots(&graph, &wanted));
     graph
 }
 

@@ -67,7 +67,7 @@ struct Uses {
 }
 
 /// The pack that a kernel is a call of.
-fn packed_by<'a>(graph: &'a Graph, kernel: &Kernel) -> Option<&'a Pack> {
+pub(super) fn packed_by<'a>(graph: &'a Graph, kernel: &Kernel) -> Option<&'a Pack> {
     let Kernel::Structured(call) = kernel else { return None };
     match &graph.nodes[call.node as usize].op {
         Some(Op::Structured(StructuredOp::Pack(pack))) => Some(pack),
