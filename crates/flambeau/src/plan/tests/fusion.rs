@@ -245,3 +245,87 @@ fn other_shapes_are_other_kernels() {
         ",
     );
 }
+
+#[test]
+fn a_kernel_binds_seven_buffers() {
+    check(
+        "
+        a = f32 8
+        b = f32 8
+        c = f32 8
+        d = f32 8
+        e = f32 8
+        f = f32 8
+        g = f32 8
+        h = f32 8
+        x = add a b
+        x0 = add x c
+        x1 = add x0 d
+        x2 = add x1 e
+        x3 = add x2 f
+        x4 = add x3 g
+        x5 = add x4 h
+        → x5
+        ",
+        "
+        0 fused [8]: v0 = i7[1]; v1 = i6[1]; v2 = add v0 v1; v3 = i5[1]; v4 = add v2 v3; b0[1] = v4
+        1 fused [8]: v0 = b0[1]; v1 = i4[1]; v2 = add v0 v1; v3 = i3[1]; v4 = add v2 v3; v5 = i2[1]; v6 = add v4 v5; v7 = i1[1]; v8 = add v6 v7; v9 = i0[1]; v10 = add v8 v9; b1[1] = v10
+        memory: b0 f32×8 slot 0, b1 f32×8 result
+        ",
+    );
+}
+
+#[test]
+fn what_hoped_to_bind_fewer_buffers_is_done_again() {
+    check(
+        "
+        x = f32 8
+        p1 = f32 8
+        p2 = f32 8
+        p3 = f32 8
+        p4 = f32 8
+        q1 = f32 8
+        q2 = f32 8
+        q3 = f32 8
+        q4 = f32 8
+        m1 = mul x 2
+        m2 = mul x 3
+        r = add m1 m2
+        a1 = add x p1
+        a2 = add a1 p2
+        a3 = add a2 p3
+        a4 = add a3 p4
+        a = add a4 r
+        b = sin r
+        c1 = add m1 q1
+        c2 = add c1 q2
+        c3 = add c2 q3
+        c4 = add c3 q4
+        c = add c4 m2
+        → a b c
+        ",
+        "
+        0 fused [8]: v0 = i0[1]; v1 = d1; v2 = mul v0 v1; v3 = d0; v4 = mul v0 v3; v5 = add v2 v4; v6 = sin v5; b4[1] = v6; b2[1] = v5; b1[1] = v2; b0[1] = v4
+        1 fused [8]: v0 = i0[1]; v1 = i4[1]; v2 = add v0 v1; v3 = i3[1]; v4 = add v2 v3; v5 = i2[1]; v6 = add v4 v5; v7 = i1[1]; v8 = add v6 v7; v9 = b2[1]; v10 = add v8 v9; b3[1] = v10
+        2 fused [8]: v0 = b1[1]; v1 = i8[1]; v2 = add v0 v1; v3 = i7[1]; v4 = add v2 v3; v5 = i6[1]; v6 = add v4 v5; v7 = i5[1]; v8 = add v6 v7; v9 = b0[1]; v10 = add v8 v9; b5[1] = v10
+        memory: b0 f32×8 slot 2, b1 f32×8 slot 1, b2 f32×8 slot 0, b3 f32×8 result, b4 f32×8 result, b5 f32×8 result
+        results: b3, b4, b5 of 25 nodes
+        ",
+    );
+}
+
+#[test]
+fn a_permuted_result_is_stored() {
+    check(
+        "
+        x = f32 3 4
+        a = exp x
+        b = permute(1 0) a
+        → b
+        ",
+        "
+        0 fused [4 3]: v0 = i0[1 4]; v1 = exp v0; b0[3 1] = v1
+        memory: b0 f32×12 result
+        ",
+    );
+}

@@ -249,3 +249,110 @@ fn nothing_is_row_invariant_a_plan() {
         ",
     );
 }
+
+#[test]
+fn a_cheap_value_of_two_inputs_is_computed_again() {
+    check(
+        "
+        x = f32 64 64
+        y = f32 1 64
+        e = expand(64 64) y
+        a = add x e
+        b = sum(0) a
+        c = sum(1) a
+        → b c
+        ",
+        "
+        0 fused [64 | 64]: v0 = i1[1 64]; v1 = i0[1 0]; v2 = add v0 v1; v3 = sum v2; b0[1 0] = v3
+        1 fused [64 | 64]: v0 = i1[64 1]; v1 = i0[0 1]; v2 = add v0 v1; v3 = sum v2; b1[1 0] = v3
+        memory: b0 f32×64 result, b1 f32×64 result
+        results: b0, b1 of 8 nodes
+        ",
+    );
+}
+
+#[test]
+fn a_value_that_its_neighbour_reads_is_copied() {
+    check(
+        "
+        x = f32 64
+        a = cumsum(0) x
+        b = cumsum(0) a
+        c = pack(128 0 64) b a
+        → c
+        ",
+        "
+        0 cumsum i0[1] → b0[64]
+        1 cumsum b0[1] → b1[64]
+        2 pack b0[1] → b2[128]
+        memory: b0 f32×64 slot 0, b1 f32×64 in b2 from 0, b2 f32×128 result
+        ",
+    );
+}
+
+#[test]
+fn a_value_that_is_packed_twice_is_copied() {
+    check(
+        "
+        x = f32 64
+        a = exp x
+        c = pack(128 0 64) a a
+        → c
+        ",
+        "
+        0 fused [64]: v0 = i0[1]; v1 = exp v0; b0[1] = v1
+        1 pack b0[1], b0[1] → b1[128]
+        memory: b0 f32×64 slot 0, b1 f32×128 result
+        ",
+    );
+}
+
+#[test]
+fn a_part_that_is_a_result_keeps_the_whole() {
+    check(
+        "
+        x = f32 64
+        y = f32 64
+        a = exp x
+        b = neg y
+        c = pack(128 0 64) a b
+        d = cumsum(0) c
+        → a d
+        ",
+        "
+        0 fused [64]: v0 = i0[1]; v1 = exp v0; b0[1] = v1
+        1 fused [64]: v0 = i1[1]; v1 = neg v0; b1[1] = v1
+        2 cumsum b2[1] → b3[128]
+        memory: b0 f32×64 in b2 from 0, b1 f32×64 in b2 from 64, b2 f32×128 result, b3 f32×128 result
+        results: b0, b3 of 6 nodes
+        ",
+    );
+}
+
+#[test]
+fn a_whole_lives_as_long_as_its_parts() {
+    check(
+        "
+        x = f32 64
+        y = f32 64
+        a = cumsum(0) x
+        b = cumsum(0) y
+        c = pack(128 0 64) a b
+        d = cumsum(0) c
+        e = cumsum(0) d
+        f = cumsum(0) e
+        g = narrow(0 0 64) f
+        h = add a g
+        → h
+        ",
+        "
+        0 cumsum i0[1] → b0[64]
+        1 cumsum i1[1] → b1[64]
+        2 cumsum b2[1] → b3[128]
+        3 cumsum b3[1] → b4[128]
+        4 cumsum b4[1] → b5[128]
+        5 fused [64]: v0 = b1[1]; v1 = b5[1]+d0; v2 = add v0 v1; b6[1] = v2
+        memory: b0 f32×64 in b2 from 64, b1 f32×64 in b2 from 0, b2 f32×128 slot 0, b3 f32×128 slot 1, b4 f32×128 slot 2, b5 f32×128 slot 1, b6 f32×64 result
+        ",
+    );
+}

@@ -8,8 +8,10 @@ mod fusion;
 mod memory;
 mod products;
 mod rows;
+mod verify;
 
-use super::{Plan, PlanOptions, dump, graph};
+use super::graph::{Graph, Snapshot, capture};
+use super::{Plan, PlanOptions, dump, share_reshaped_roots};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::op::elementwise::{apply, table};
@@ -28,8 +30,25 @@ fn trimmed(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The plan of a graph, for a device with elements of their own size that packs in place.
+/// The plan of a graph.
 fn plan_of(text: &str) -> String {
+    let graph = graph_of(text);
+    dump(&Plan::new(graph.clone(), options()), &graph)
+}
+
+/// A device with elements of their own size that packs in place.
+fn options() -> PlanOptions {
+    PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true, pack_in_place: true }
+}
+
+/// The graph that is fused.
+fn graph_of(text: &str) -> Graph {
+    let snapshot = snapshot_of(text);
+    let expanded = snapshot.expanded.as_ref().map(|expanded| &expanded.graph);
+    share_reshaped_roots(expanded.unwrap_or(snapshot.graph()).clone())
+}
+
+fn snapshot_of(text: &str) -> Snapshot {
     let device = Device::cpu();
     let mut known: HashMap<&str, Tensor> = HashMap::new();
     let mut results: Vec<Tensor> = Vec::new();
@@ -44,10 +63,7 @@ fn plan_of(text: &str) -> String {
         }
     }
     let values: Vec<_> = results.iter().map(|result| result.value().clone()).collect();
-    let snapshot = graph::capture(&values, |_| false);
-    let graph = snapshot.expanded.as_ref().map_or(snapshot.graph(), |expanded| &expanded.graph);
-    let options = PlanOptions { element_bytes: |dtype| dtype.size() as u64, fuse: true, pack_in_place: true };
-    dump(&Plan::new(graph.clone(), options), graph)
+    capture(&values, |_| false)
 }
 
 fn node(text: &str, known: &HashMap<&str, Tensor>, device: &Device) -> Tensor {

@@ -198,3 +198,51 @@ fn a_scan_takes_no_epilogue() {
         ",
     );
 }
+
+#[test]
+fn an_epilogue_does_not_wait_for_itself() {
+    check(
+        "
+        a = f32 512 16
+        b = f32 16 256
+        c = matmul a b
+        m = sum_keepdim(0) c
+        e = expand(512 256) m
+        d = sub c e
+        → d
+        ",
+        "
+        0 matmul i1[16 1], i0[256 1] → b0[512, 256]
+        1 fused [256 | 512]: v0 = b0[1 256]; v1 = sum v0; b1[1 0] = v1
+        2 fused [512 256]: v0 = b0[256 1]; v1 = b1[0 1]; v2 = sub v0 v1; b2[256 1] = v2
+        memory: b0 f32×131072 slot 0, b1 f32×256 slot 1, b2 f32×131072 result
+        ",
+    );
+}
+
+#[test]
+fn an_epilogue_binds_what_is_left() {
+    check(
+        "
+        a = f32 8 16
+        b = f32 16 4
+        p = f32 8 4
+        q = f32 8 4
+        r = f32 8 4
+        s = f32 8 4
+        t = f32 8 4
+        c = matmul a b
+        d = add c p
+        e = add d q
+        f = add e r
+        g = add f s
+        h = add g t
+        → h
+        ",
+        "
+        0 matmul i6[16 1], i5[4 1] → b0[8, 4]
+        1 fused [32]: v0 = b0[1]; v1 = i4[1]; v2 = add v0 v1; v3 = i3[1]; v4 = add v2 v3; v5 = i2[1]; v6 = add v4 v5; v7 = i1[1]; v8 = add v6 v7; v9 = i0[1]; v10 = add v8 v9; b1[1] = v10
+        memory: b0 f32×32 slot 0, b1 f32×32 result
+        ",
+    );
+}

@@ -233,3 +233,23 @@ fn sums_of_rows_and_of_columns_stay_apart() {
         ",
     );
 }
+
+#[test]
+fn a_value_used_inside_and_after_a_reduction() {
+    check(
+        "
+        x = f32 8 16
+        r = f32 8 1
+        y = exp r
+        e = expand(8 16) y
+        p = mul x e
+        s = sum_keepdim(1) p
+        t = add s y
+        → t
+        ",
+        "
+        0 fused [8 | 16] 2 phases: v0* = i1[16 1]; v1 = i0[1 0]; v2 = exp v1; v3* = mul v0 v2; v4 = sum v3; v5 = add v4 v2; b0[1 0] = v5
+        memory: b0 f32×8 result
+        ",
+    );
+}
