@@ -10,7 +10,7 @@ mod gradcheck;
 mod hook;
 mod mode;
 
-pub(crate) use crate::op::{Grads, Saves, Vjp};
+pub(crate) use crate::op::{Saves, Vjp};
 pub use checkpoint::checkpoint;
 pub use custom::{Context, CustomFunction};
 pub(crate) use draws::drawn;

@@ -1,7 +1,7 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, convolution, pooling, attention, scan, sort, scatter) is one file or folder that implements [`Structured`].
+//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, scan, sort, scatter) is one file or folder that implements [`Structured`].
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
 //!
@@ -20,6 +20,7 @@ pub(crate) mod matmul;
 pub(crate) mod pack;
 mod parts;
 pub(crate) mod pool;
+pub(crate) mod recurrence;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scatter;

@@ -8,6 +8,7 @@ use super::custom::Custom;
 use super::matmul::MatMul;
 use super::pack::Pack;
 use super::pool::Pool;
+use super::recurrence::Recurrence;
 use super::scan::Scan;
 use super::scatter::Scatter;
 use super::{Grads, Meta, Saves, Vjp};
@@ -102,6 +103,8 @@ structured! {
     Pool(Pool, shared) ["max_pool", "max_pool_backward", "avg_pool", "avg_pool_backward"];
     /// Scaled dot-product attention and its gradients.
     Attention(Attention) ["attention", "attention_backward"];
+    /// A recurrent layer over all steps, and its gradients.
+    Recurrence(Recurrence) ["recurrence", "recurrence_backward"];
     /// A fault where numbers are not finite: the optimizer's check, not made by ops on tensors.
     RequireFinite(FiniteCheck) [];
     /// A kernel written by the user, which has a name of its own.

@@ -5,7 +5,7 @@
 //! when the planner fuses them, [`training_curve`] for a run of which every loss must be the same everywhere.
 //!
 //! - `case`: what a case is, and how its inputs are made and laid out;
-//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `attention`, `windows`: the cases;
+//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `attention`, `recurrence`, `windows`: the cases;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking;
@@ -20,6 +20,7 @@ mod elementwise;
 mod errors;
 mod primitives;
 mod random_graph;
+mod recurrence;
 mod reductions;
 mod rows;
 mod structured;
@@ -66,6 +67,7 @@ fn structured_cases() -> impl Iterator<Item = Case> {
         rows::cases(),
         structured::cases(),
         attention::cases(),
+        recurrence::cases(),
         windows::cases(),
     ]
     .into_iter()

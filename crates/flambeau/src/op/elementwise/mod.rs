@@ -17,8 +17,10 @@ mod vectorised;
 pub(crate) mod wgsl;
 
 pub(crate) use arithmetic::POW;
+pub(super) use exponential::{RELU, SIGMOID, TANH};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
+pub(super) use special::Real;
 
 use super::{Grads, Meta, Op, Saves, Vjp};
 use crate::dtype::DType;

@@ -11,7 +11,7 @@ use std::f64::consts::LN_2;
 const FAR: f64 = 1e100;
 
 /// Float lanes.
-pub(super) trait Real: Copy {
+pub(in crate::op) trait Real: Copy {
     /// x modulo y, with the sign of y.
     fn modulo(self, divisor: Self) -> Self;
     /// The largest integer not above x / y.

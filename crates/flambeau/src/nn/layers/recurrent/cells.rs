@@ -1,7 +1,7 @@
 //! Recurrent layers for one time step, for loops of one's own.
 
 use super::layers::RnnNonlinearity;
-use super::step::{self, affine};
+use super::recurrence::step::{self, affine};
 use crate::error::{Error, Result, expect};
 use crate::nn::{Module, Parameter, init};
 use crate::shape::product;

@@ -1,7 +1,7 @@
 //! The recurrent layers over whole sequences.
 
+use super::recurrence::Kind;
 use super::stack::{Outcome, Settings, Stack};
-use super::step::Kind;
 use crate::error::{Result, expect};
 use crate::nn::Module;
 use crate::nn::utils::PackedSequence;

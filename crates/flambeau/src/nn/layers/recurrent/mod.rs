@@ -2,9 +2,8 @@
 
 mod cells;
 mod layers;
-mod sequence;
 mod stack;
-mod step;
 
+use crate::op::recurrence;
 pub use cells::{CellOptions, GruCell, LstmCell, RnnCell, RnnCellOptions};
 pub use layers::{Gru, GruOptions, Lstm, LstmOptions, Rnn, RnnNonlinearity, RnnOptions};

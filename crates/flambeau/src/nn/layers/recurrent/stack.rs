@@ -1,7 +1,7 @@
 //! What Rnn, Gru and Lstm have in common: weights by layer and direction, and the way through them.
 
-use super::sequence::Sequence;
-use super::step::{Kind, affine};
+use super::recurrence::step::affine;
+use super::recurrence::{Kind, Sequence};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::layers::check_layers;
@@ -281,16 +281,15 @@ impl Stack {
                     running,
                 }
                 .states()?;
-                let last = states.try_select(0, if direction == 1 { 0 } else { -1 })?;
-                let mut output = states.try_narrow(2, 0, settings.outputs())?;
-                if let Some(running) = running {
-                    output = running.try_where_cond(&output, 0.0)?;
+                let last = if direction == 1 { 0 } else { -1 };
+                hiddens.push(states.hidden.try_select(0, last)?);
+                if let Some(cell) = &states.cell {
+                    cells.push(cell.try_select(0, last)?);
                 }
-                outputs.push(output);
-                hiddens.push(last.try_narrow(1, 0, settings.outputs())?);
-                if settings.kind == Kind::Lstm {
-                    cells.push(last.try_narrow(1, settings.outputs(), settings.hidden_size)?);
-                }
+                outputs.push(match running {
+                    Some(running) => running.try_where_cond(&states.hidden, 0.0)?,
+                    None => states.hidden,
+                });
             }
             x = Tensor::try_cat(&outputs, 2)?;
         }

@@ -1,11 +1,11 @@
 //! One time step of each recurrent layer: what the cells compute, and what the layers repeat.
 
+use super::Tensor;
 use crate::error::Result;
-use crate::tensor::Tensor;
 
 /// What a recurrent layer does with the gates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
     Tanh,
     Relu,
     Gru,
@@ -22,6 +22,11 @@ impl Kind {
         }
     }
 
+    /// Does more than one gate make a state?
+    pub fn has_gates(self) -> bool {
+        matches!(self, Kind::Gru | Kind::Lstm)
+    }
+
     /// Must the bias of the state stay apart from the input's? Only where a gate multiplies it.
     pub fn state_bias_is_gated(self) -> bool {
         self == Kind::Gru
@@ -29,7 +34,7 @@ impl Kind {
 }
 
 /// x Wᵀ + b, for x of shape (N, in).
-pub(super) fn affine(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+pub(crate) fn affine(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let product = x.try_matmul(&weight.try_t()?)?;
     match bias {
         Some(bias) => product.try_add(bias),
@@ -38,13 +43,13 @@ pub(super) fn affine(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resu
 }
 
 /// h' = tanh(x + s) or relu(x + s), from the shares (B, H) of input and state.
-pub(super) fn plain(kind: Kind, input: &Tensor, state: &Tensor) -> Result<Tensor> {
+pub(crate) fn plain(kind: Kind, input: &Tensor, state: &Tensor) -> Result<Tensor> {
     let sum = input.try_add(state)?;
     if kind == Kind::Relu { sum.try_relu() } else { sum.try_tanh() }
 }
 
 /// h' = n + z (h − n) with r, z = σ(x + s) and n = tanh(x + r s), from the shares (B, 3H) of input and state.
-pub(super) fn gru(input: &Tensor, state: &Tensor, hidden: &Tensor) -> Result<Tensor> {
+pub(crate) fn gru(input: &Tensor, state: &Tensor, hidden: &Tensor) -> Result<Tensor> {
     let size = hidden.size(-1);
     let both = |x: &Tensor| x.try_narrow(-1, 0, 2 * size);
     let last = |x: &Tensor| x.try_narrow(-1, 2 * size, size);
@@ -55,7 +60,7 @@ pub(super) fn gru(input: &Tensor, state: &Tensor, hidden: &Tensor) -> Result<Ten
 }
 
 /// c' = σ(f) c + σ(i) tanh(g) and h' = σ(o) tanh(c'), from the gates (B, 4H) in the order i, f, g, o.
-pub(super) fn lstm(gates: &Tensor, cell: &Tensor) -> Result<(Tensor, Tensor)> {
+pub(crate) fn lstm(gates: &Tensor, cell: &Tensor) -> Result<(Tensor, Tensor)> {
     let size = cell.size(-1);
     let gate = |k: usize| gates.try_narrow(-1, k * size, size);
     let kept = gate(1)?.try_sigmoid()?.try_mul(cell)?;

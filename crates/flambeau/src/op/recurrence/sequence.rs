@@ -1,19 +1,17 @@
-//! One recurrent layer in one direction, over all time steps.
+//! One recurrent layer in one direction, over all time steps, from tensor ops.
 //!
-//! The input's share of the gates comes in, made for all steps by one product. What remains for each step is the
-//! product with the state, and the gates. The derivative is written out: the gates of all steps come again from one
-//! product, each step backwards needs one product with the state's weight, and the weights get their gradients from one
-//! product over all steps. It is made of tensor ops, and has derivatives of its own.
+//! The derivative is written out: the gates of all steps come again from one product, each step backwards needs one
+//! product with the state's weight, and the weights get their gradients from one product over all steps. It has
+//! derivatives of its own.
 
 use super::step::{self, Kind};
-use crate::autograd::{Grads, Saves, Vjp};
+use super::{Grads, Recurrence, Saves, Tensor, Vjp};
 use crate::error::Result;
-use crate::tensor::Tensor;
 
 /// What a layer in one direction is computed from: T steps, B sequences, H hidden units in G gates, P numbers in a
 /// hidden state (H, or fewer where it is projected).
 #[derive(Clone, Copy)]
-pub(super) struct Sequence<'a> {
+pub(crate) struct Sequence<'a> {
     pub kind: Kind,
     /// From the last step to the first.
     pub reverse: bool,
@@ -33,6 +31,14 @@ pub(super) struct Sequence<'a> {
     pub running: Option<&'a Tensor>,
 }
 
+/// The states after each step.
+pub(crate) struct States {
+    /// (T, B, P).
+    pub hidden: Tensor,
+    /// Of an LSTM, (T, B, H).
+    pub cell: Option<Tensor>,
+}
+
 /// Which of the optional tensors there are: what it takes to find them again in a list.
 #[derive(Clone, Copy)]
 struct Form {
@@ -42,8 +48,21 @@ struct Form {
 }
 
 impl<'a> Sequence<'a> {
-    /// The states after each step, (T, B, P); for an LSTM with the cells, (T, B, P + H).
-    pub fn states(&self) -> Result<Tensor> {
+    /// The states after each step.
+    #[track_caller]
+    pub fn states(&self) -> Result<States> {
+        if super::applies(self) {
+            return super::run(self);
+        }
+        let states = self.composite()?;
+        let (outputs, units) = (self.hidden.size(1), self.cell.map(|cell| cell.size(1)));
+        let cell = units.map(|units| states.try_narrow(2, outputs, units)).transpose()?;
+        Ok(States { hidden: states.try_narrow(2, 0, outputs)?, cell })
+    }
+
+    /// The states after each step, (T, B, P), from tensor ops; for an LSTM with the cells, (T, B, P + H).
+    #[track_caller]
+    fn composite(&self) -> Result<Tensor> {
         let optional = [self.cell, self.bias, self.projection, self.running];
         let mut inputs = vec![self.input, self.weight, self.hidden];
         inputs.extend(optional.iter().flatten());
@@ -60,9 +79,22 @@ impl<'a> Sequence<'a> {
             || self.forward(),
             move |v| {
                 let sequence = Sequence::restored(form, v.inputs);
-                if form.kind == Kind::Lstm { sequence.lstm_grads(v) } else { sequence.plain_grads(v) }
+                let halves = |x: &Tensor| -> Result<(Tensor, Option<Tensor>)> {
+                    let Some(cell) = sequence.cell else { return Ok((x.clone(), None)) };
+                    let (outputs, units) = (sequence.hidden.size(1), cell.size(1));
+                    Ok((x.try_narrow(2, 0, outputs)?, Some(x.try_narrow(2, outputs, units)?)))
+                };
+                let ((hidden, cell), (grad, cell_grad)) = (halves(v.output())?, halves(v.grad())?);
+                sequence.grads(v, &States { hidden, cell }, &grad, cell_grad.as_ref())
             },
         )
+    }
+
+    /// The layer that a node's inputs are of.
+    pub(super) fn of_op(op: &Recurrence, inputs: &'a [Tensor]) -> Sequence<'a> {
+        let is_lstm = op.kind == Kind::Lstm;
+        let optional = [is_lstm, !is_lstm && inputs.len() > 3, false, false];
+        Sequence::restored(Form { kind: op.kind, reverse: op.reverse, optional }, inputs)
     }
 
     fn restored(form: Form, inputs: &'a [Tensor]) -> Sequence<'a> {
@@ -158,6 +190,49 @@ impl<'a> Sequence<'a> {
         running.try_where_cond(&x, 0.0)
     }
 
+    /// The gradients of all inputs from those of the states, from tensor ops.
+    pub(super) fn grads(
+        &self,
+        v: &Vjp,
+        states: &States,
+        grad: &Tensor,
+        cell_grad: Option<&Tensor>,
+    ) -> Result<Grads> {
+        match (self.cell, &states.cell) {
+            (Some(first), Some(cells)) => self.lstm_grads(v, (&states.hidden, cells, first), grad, cell_grad),
+            _ => self.plain_grads(v, &states.hidden, grad),
+        }
+    }
+
+    /// The gradients of all inputs from what the kernel backwards gives: the gradients of the gates' shares, and what the
+    /// first state or cell gets past the gates.
+    pub(super) fn grads_of_gates(&self, v: &Vjp, states: &States, results: &[Tensor]) -> Result<Grads> {
+        let gates = &results[0];
+        let input = if self.kind == Kind::Gru { &results[1] } else { gates };
+        let past = results.last().filter(|_| self.kind.has_gates());
+        let hidden = match v.needs[2] {
+            true => {
+                let first = gates.try_select(0, if self.reverse { -1 } else { 0 })?;
+                let through = first.try_matmul(self.weight)?;
+                match past.filter(|_| self.kind == Kind::Gru) {
+                    Some(past) => Some(through.try_add(past)?),
+                    None => Some(through),
+                }
+            }
+            false => None,
+        };
+        let bias = match self.bias {
+            Some(_) => Some(gates.try_sum([0, 1])?),
+            None => None,
+        };
+        let weight = match v.needs[1] {
+            true => self.weight_grad(v, gates, &self.before(self.hidden, &states.hidden)?)?,
+            false => None,
+        };
+        let cell = past.filter(|_| self.kind == Kind::Lstm).cloned();
+        Ok(self.listed([Some(input.clone()), weight, hidden], [cell, bias, None]))
+    }
+
     /// The gradient of the state's weight: one product over all steps.
     fn weight_grad(&self, v: &Vjp, gates: &Tensor, before: &Tensor) -> Result<Option<Tensor>> {
         if !v.needs[1] {
@@ -168,7 +243,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// The gradients in the order of the inputs; the steps that run have none.
-    fn grads(&self, required: [Option<Tensor>; 3], optional: [Option<Tensor>; 3]) -> Grads {
+    fn listed(&self, required: [Option<Tensor>; 3], optional: [Option<Tensor>; 3]) -> Grads {
         let present = [self.cell.is_some(), self.bias.is_some(), self.projection.is_some()];
         let optional = present.into_iter().zip(optional).filter(|(present, _)| *present);
         let running = self.running.map(|_| None);
@@ -176,8 +251,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Simple layers and GRUs: a step's gates get the state's gradient times a factor known beforehand.
-    fn plain_grads(&self, v: &Vjp) -> Result<Grads> {
-        let (grad, after) = (v.grad(), v.output());
+    fn plain_grads(&self, v: &Vjp, after: &Tensor, grad: &Tensor) -> Result<Grads> {
         let before = self.before(self.hidden, after)?;
         // What the input's and the state's shares of the gates get, and what the state before gets directly.
         let (to_input, to_state, mut kept) = match self.kind {
@@ -223,7 +297,7 @@ impl<'a> Sequence<'a> {
             None => None,
         };
         let weight = self.weight_grad(v, &state_gates, &before)?;
-        Ok(self.grads([Some(input), weight, carried], [None, bias, None]))
+        Ok(self.listed([Some(input), weight, carried], [None, bias, None]))
     }
 
     /// For a GRU: the factors of its gates (T, B, 3, H) towards input and state, and the update gate (T, B, H).
@@ -241,16 +315,15 @@ impl<'a> Sequence<'a> {
         Ok((Tensor::try_stack(&[&to_reset, &to_update, &to_new], 2)?, to_state, update))
     }
 
-    fn lstm_grads(&self, v: &Vjp) -> Result<Grads> {
-        let Some(first_cell) = self.cell else {
-            return Ok(self.grads([None, None, None], [None, None, None]));
-        };
-        let (outputs, units) = (self.hidden.size(1), first_cell.size(1));
-        let halves = |x: &Tensor| -> Result<(Tensor, Tensor)> {
-            Ok((x.try_narrow(2, 0, outputs)?, x.try_narrow(2, outputs, units)?))
-        };
-        let ((grad, cell_grad), (after, cells)) = (halves(v.grad())?, halves(v.output())?);
-        let (before, cells_before) = (self.before(self.hidden, &after)?, self.before(first_cell, &cells)?);
+    /// LSTMs, from their states, their cells and the first cell.
+    fn lstm_grads(
+        &self,
+        v: &Vjp,
+        (after, cells, first_cell): (&Tensor, &Tensor, &Tensor),
+        grad: &Tensor,
+        cell_grad: Option<&Tensor>,
+    ) -> Result<Grads> {
+        let (before, cells_before) = (self.before(self.hidden, after)?, self.before(first_cell, cells)?);
         let gates = self.by_gate(self.input)?.try_add(self.state_shares(&before)?)?;
         let gate = |k: isize| gates.try_select(2, k);
         let (write, keep, output) =
@@ -283,7 +356,11 @@ impl<'a> Sequence<'a> {
                 None => total.clone(),
             };
             let cell = shown.try_mul(to_cell.try_select(0, t)?)?;
-            let cell = plus(cell.try_add(cell_grad.try_select(0, t)?)?, &carried_cell)?;
+            let cell = match cell_grad {
+                Some(grad) => cell.try_add(grad.try_select(0, t)?)?,
+                None => cell,
+            };
+            let cell = plus(cell, &carried_cell)?;
             let inner = cell.try_unsqueeze(1)?.try_mul(to_gates.try_select(0, t)?)?.try_flatten(1, 2)?;
             let outer = shown.try_mul(to_output.try_select(0, t)?)?;
             let gates = Tensor::try_cat(&[inner, outer], 1)?;
@@ -310,6 +387,6 @@ impl<'a> Sequence<'a> {
             None => None,
         };
         let weight = self.weight_grad(v, &input, &before)?;
-        Ok(self.grads([Some(input), weight, carried], [carried_cell, None, projection]))
+        Ok(self.listed([Some(input), weight, carried], [carried_cell, None, projection]))
     }
 }
