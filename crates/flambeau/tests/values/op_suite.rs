@@ -1,7 +1,7 @@
 //! Every op of the table on every device, against the interpreter; see `flambeau::selftest`.
 
-use flambeau::Device;
 use flambeau::selftest::{self, SuiteReport};
+use flambeau::{Device, GpuConfig};
 
 fn run(device: &Device) -> SuiteReport {
     let report = flambeau::block_on(selftest::op_suite(device, selftest::cases(), |_| ()));
@@ -24,4 +24,15 @@ fn gpu() {
     run(&device);
     let count = crate::suite::validate_shaders(&device);
     println!("summary: op suite: naga accepts all {count} shaders");
+}
+
+/// Recurrences have kernels of their own for adapters that pay dearly for barriers.
+#[test]
+fn recurrences_without_barriers() {
+    let device = crate::common::new_gpu(GpuConfig { avoid_barriers: true, ..Default::default() });
+    let mut cases = selftest::cases();
+    cases.retain(|case| case.group.starts_with("recurrence"));
+    let report = flambeau::block_on(selftest::op_suite(&device, cases, |_| ()));
+    crate::suite::assert_passed(&report);
+    assert!(report.ops.contains("recurrence_backward") && report.cases > 40, "{report}");
 }

@@ -1,7 +1,7 @@
 //! Recurrent and attention layers against PyTorch 1.13: `tools/reference/sequence.py` wrote the expectations.
 
-use crate::common::devices;
 use crate::common::recorded::{Case, Inputs, Recorded};
+use crate::common::{assert_close, devices, values};
 use flambeau::autograd::gradgradcheck_blocking;
 use flambeau::nn::utils::{PackedSequence, SequenceLayout, pack_padded_sequence, pad_packed_sequence};
 use flambeau::nn::*;
@@ -94,8 +94,56 @@ fn second_derivatives_of_recurrences() {
         Default::default(),
     )
     .unwrap();
-    gradgradcheck_blocking(|x| lstm.try_forward(&x[0], None).map(|(y, _)| y), &[x], Default::default())
-        .unwrap();
+    gradgradcheck_blocking(
+        |x| lstm.try_forward(&x[0], None).map(|(y, _)| y),
+        std::slice::from_ref(&x),
+        Default::default(),
+    )
+    .unwrap();
+    // Without a projection the first derivative has kernels of its own, and the second one is that of tensor ops.
+    let lstm = Lstm::new(2, 2, options);
+    let both =
+        |x: &[Tensor]| lstm.try_forward(&x[0], None).map(|(y, (_, cell))| y.square().sum(..) + cell.sum(..));
+    gradgradcheck_blocking(both, &[x], Default::default()).unwrap();
+}
+
+/// What a layer gives for all steps, and the gradients of its parameters and its input.
+fn results<L: Module>(layer: &L, x: &Tensor, run: impl Fn(&L, &Tensor) -> Vec<Tensor>) -> Vec<Vec<f64>> {
+    let x = x.detach().requires_grad();
+    let results = run(layer, &x);
+    let loss = results.iter().map(|y| y.square().sum(..)).reduce(|a, b| a + b).unwrap();
+    loss.backward().unwrap();
+    let grads: Vec<Tensor> = layer.parameters().iter().filter_map(|p| p.grad()).chain(x.grad()).collect();
+    layer.zero_grad();
+    results.iter().chain(&grads).map(values).collect()
+}
+
+fn assert_all_close(got: &[Vec<f64>], want: &[Vec<f64>]) {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).for_each(|(got, want)| assert_close(got, want, 1e-5, 1e-4));
+}
+
+/// Layers with kernels of their own, and the same from tensor ops, which lengths take.
+#[test]
+fn kernels_of_recurrences_compute_what_tensor_ops_do() {
+    let (device, steps, batch, hidden) = (&Device::cpu(), 5, 19, 7);
+    let x = Tensor::randn([steps, batch, I], &Generator::new(2), device);
+    let lengths = Tensor::full([batch], steps as i32, device);
+    let both = LstmOptions { bidirectional: true, ..Default::default() };
+    let lstm = Lstm::with_options(I, hidden, both, device);
+    let flat = |(y, (h, c)): (Tensor, (Tensor, Tensor))| vec![y, h, c];
+    let kernels = results(&lstm, &x, |lstm, x| flat(lstm.forward(x, None)));
+    assert_all_close(&kernels, &results(&lstm, &x, |lstm, x| flat(lstm.forward_padded(x, &lengths, None))));
+    let both = GruOptions { bidirectional: true, ..Default::default() };
+    let gru = Gru::with_options(I, hidden, both, device);
+    let kernels = results(&gru, &x, |gru, x| pair(gru.forward(x, None)));
+    assert_all_close(&kernels, &results(&gru, &x, |gru, x| pair(gru.forward_padded(x, &lengths, None))));
+    for nonlinearity in [RnnNonlinearity::Tanh, RnnNonlinearity::Relu] {
+        let options = RnnOptions { nonlinearity, bidirectional: true, ..Default::default() };
+        let rnn = Rnn::with_options(I, hidden, options, device);
+        let kernels = results(&rnn, &x, |rnn, x| pair(rnn.forward(x, None)));
+        assert_all_close(&kernels, &results(&rnn, &x, |rnn, x| pair(rnn.forward_padded(x, &lengths, None))));
+    }
 }
 
 #[test]
