@@ -66,136 +66,47 @@ fn helpers() -> String {
     texts.concat()
 }
 
-/// `fetch` and `finish`; the latter gives what the next step's product is made with: the state, or the gradients of the
-/// state's share of the gates.
-pub(super) fn functions(op: &Recurrence, buffers: &Buffers, n: &Numbers, vectors: bool) -> String {
-    let Numbers { time, before, has_before, has_after, batch, units, .. } = n;
-    let element = |name: &str, at: &str| match vectors {
-        true => format!("{name}[({at}) / 4u][({at}) % 4u]"),
-        false => format!("{name}[{at}]"),
-    };
-    // A state or cell before the step; where there is none, what is read beside is not used.
-    let earlier = |first: String, states: String| format!("select({first}, {states}, {has_before} != 0u)");
-    let (single, was) = ("row * UNITS + unit", "(BEFORE * BATCH + row) * UNITS + unit");
-    let keep = |values: [&str; 4]| match buffers.has("kept") {
-        true => (0..4).map(|k| format!("    kept[four + {k}u * UNITS] = {};\n", values[k])).collect(),
-        false => String::new(),
-    };
-    let carried = format!("select(0.0, past[row * UNITS + unit], {has_after} != 0u)");
-    let four_kept =
-        "vec4<f32>(kept[four], kept[four + UNITS], kept[four + 2u * UNITS], kept[four + 3u * UNITS])";
-    let (gates, others, finish) = match (op.direction, op.kind) {
-        (Direction::Forward { .. }, Kind::Tanh) => (
-            "vec4<f32>(input[one], 0.0, 0.0, 0.0)".into(),
-            "vec4<f32>()".into(),
-            "    return vec4<f32>(fl_tanh(fetched.gates.x + state.x), 0.0, 0.0, 0.0);\n".into(),
-        ),
-        (Direction::Forward { .. }, Kind::Relu) => (
-            "vec4<f32>(input[one], 0.0, 0.0, 0.0)".into(),
-            "vec4<f32>()".into(),
-            "    let sum = fetched.gates.x + state.x;
-    return vec4<f32>(select(max(sum, 0.0), sum, fl_is_nan(sum)), 0.0, 0.0, 0.0);\n"
-                .into(),
-        ),
-        (Direction::Forward { .. }, Kind::Gru) => {
-            let bias = match buffers.has("bias") {
-                true => "vec3<f32>(bias[unit], bias[unit + UNITS], bias[unit + 2u * UNITS])",
-                false => "vec3<f32>()",
-            };
-            let hidden = earlier(element("first", single), element("states", was));
-            (
-                "vec4<f32>(input[three], input[three + UNITS], input[three + 2u * UNITS], 0.0)".into(),
-                format!("vec4<f32>({bias}, {hidden})"),
-                format!(
-                    "    let share = state.xyz + fetched.others.xyz;
-    let r = fl_sigmoid(fetched.gates.x + share.x);
-    let z = fl_sigmoid(fetched.gates.y + share.y);
-    let n = fl_tanh(fetched.gates.z + r * share.z);
-{}    return vec4<f32>(n + z * (fetched.others.w - n), 0.0, 0.0, 0.0);\n",
-                    keep(["r", "z", "n", "share.z"])
-                ),
-            )
-        }
-        (Direction::Forward { .. }, Kind::Lstm) => (
-            "vec4<f32>(input[four], input[four + UNITS], input[four + 2u * UNITS], input[four + 3u * UNITS])"
-                .into(),
-            format!(
-                "vec4<f32>({}, 0.0, 0.0, 0.0)",
-                earlier(format!("first_cell[{single}]"), format!("cells[{was}]"))
-            ),
-            format!(
-                "    let sum = fetched.gates + state;
-    let i = fl_sigmoid(sum.x);
-    let f = fl_sigmoid(sum.y);
-    let g = fl_tanh(sum.z);
-    let o = fl_sigmoid(sum.w);
-    let cell = f * fetched.others.x + i * g;
-    cells[one] = cell;
-{}    return vec4<f32>(o * fl_tanh(cell), 0.0, 0.0, 0.0);\n",
-                keep(["i", "f", "g", "o"])
-            ),
-        ),
-        (Direction::Backward, kind @ (Kind::Tanh | Kind::Relu)) => {
-            let factor = match kind {
-                Kind::Relu => "select(0.0, total, fetched.others.y > 0.0)",
-                _ => "total * (1.0 - fetched.others.y * fetched.others.y)",
-            };
-            (
-                "vec4<f32>()".into(),
-                "vec4<f32>(grad[one], states[one], 0.0, 0.0)".into(),
-                format!(
-                    "    let total = fetched.others.x + state.x;
-    return vec4<f32>({factor}, 0.0, 0.0, 0.0);\n"
-                ),
-            )
-        }
-        (Direction::Backward, Kind::Gru) => (
-            four_kept.into(),
-            format!(
-                "vec4<f32>(grad[one], {}, {carried}, 0.0)",
-                earlier(format!("first[{single}]"), format!("states[{was}]"))
-            ),
-            "    let total = fetched.others.x + state.x + fetched.others.z;
-    let r = fetched.gates.x;
-    let z = fetched.gates.y;
-    let n = fetched.gates.z;
-    let to_n = total * (1.0 - z) * (1.0 - n * n);
-    let to_z = total * (fetched.others.y - n) * (z * (1.0 - z));
-    let to_r = to_n * fetched.gates.w * (r * (1.0 - r));
-    of_input[three] = to_r;
-    of_input[three + UNITS] = to_z;
-    of_input[three + 2u * UNITS] = to_n;
-    past[row * UNITS + unit] = total * z;
-    return vec4<f32>(to_r, to_z, to_n * r, 0.0);\n"
-                .into(),
-        ),
-        (Direction::Backward, Kind::Lstm) => {
-            let given =
-                if buffers.has("cell_grad") { format!("{carried} + cell_grad[one]") } else { carried };
-            (
-                four_kept.into(),
-                format!(
-                    "vec4<f32>(grad[one], {}, states[one], {given})",
-                    earlier(format!("first[{single}]"), format!("states[{was}]"))
-                ),
-                "    let total = fetched.others.x + state.x;
-    let i = fetched.gates.x;
-    let f = fetched.gates.y;
-    let g = fetched.gates.z;
-    let o = fetched.gates.w;
-    let shown = fl_tanh(fetched.others.z);
-    let cell = fetched.others.w + total * o * (1.0 - shown * shown);
-    past[row * UNITS + unit] = cell * f;
-    return vec4<f32>(cell * g * (i * (1.0 - i)), cell * fetched.others.y * (f * (1.0 - f)),
-                     cell * i * (1.0 - g * g), total * shown * (o * (1.0 - o)));\n"
-                    .into(),
-            )
-        }
+/// What a unit fetches, and what it makes of that and of its product.
+struct Text {
+    /// Four numbers: the input's share of the gates, or the gates that forward kept.
+    gates: String,
+    /// Four more.
+    others: String,
+    /// Statements that end with what the next step's product is made with: the state, or the gradients of the state's share
+    /// of the gates.
+    finish: String,
+}
+
+/// What the texts are written from. In them TIME, BEFORE, BATCH and UNITS stand for the step's numbers; `one`, `three` and
+/// `four` are a unit's places among 1, 3 and 4 numbers for each unit, `here` and `was` those in a state and in the states
+/// before the step.
+struct Writer<'a> {
+    buffers: &'a Buffers,
+    numbers: &'a Numbers,
+    vectors: bool,
+}
+
+/// The gates that forward kept.
+const KEPT: &str =
+    "vec4<f32>(kept[four], kept[four + UNITS], kept[four + 2u * UNITS], kept[four + 3u * UNITS])";
+
+/// `fetch` and `finish`.
+pub(super) fn functions(op: &Recurrence, buffers: &Buffers, numbers: &Numbers, vectors: bool) -> String {
+    let writer = Writer { buffers, numbers, vectors };
+    let Text { gates, others, finish } = match (op.direction, op.kind) {
+        (Direction::Forward { .. }, Kind::Lstm) => writer.lstm(),
+        (Direction::Forward { .. }, Kind::Gru) => writer.gru(),
+        (Direction::Forward { .. }, kind) => writer.plain(kind),
+        (Direction::Backward, Kind::Lstm) => writer.lstm_backward(),
+        (Direction::Backward, Kind::Gru) => writer.gru_backward(),
+        (Direction::Backward, kind) => writer.plain_backward(kind),
     };
     let places = "    let one = (TIME * BATCH + row) * UNITS + unit;
     let three = (TIME * BATCH + row) * 3u * UNITS + unit;
-    let four = (TIME * BATCH + row) * 4u * UNITS + unit;\n";
-    let (gates, others, finish): (String, String, String) = (gates, others, finish);
+    let four = (TIME * BATCH + row) * 4u * UNITS + unit;
+    let here = row * UNITS + unit;
+    let was = (BEFORE * BATCH + row) * UNITS + unit;
+";
     let text = format!(
         "{}
 struct Fetched {{ gates: vec4<f32>, others: vec4<f32> }}
@@ -207,6 +118,132 @@ fn finish(row: u32, unit: u32, state: vec4<f32>, fetched: Fetched) -> vec4<f32> 
 ",
         helpers()
     );
+    let Numbers { time, before, batch, units, .. } = numbers;
     let numbers = [("TIME", time), ("BEFORE", before), ("BATCH", batch), ("UNITS", units)];
     numbers.into_iter().fold(text, |text, (name, number)| text.replace(name, number))
+}
+
+impl Writer<'_> {
+    /// A state or cell before the step; where there is none, what is read beside is not used.
+    fn earlier(&self, first: &str, states: &str) -> String {
+        format!("select({first}, {states}, {} != 0u)", self.numbers.has_before)
+    }
+
+    /// What the step after has left for this one; nothing at first.
+    fn carried(&self) -> String {
+        format!("select(0.0, past[here], {} != 0u)", self.numbers.has_after)
+    }
+
+    /// Keeps the gates, if they are wanted.
+    fn keep(&self, values: [&str; 4]) -> String {
+        match self.buffers.has("kept") {
+            true => (0..4).map(|k| format!("    kept[four + {k}u * UNITS] = {};\n", values[k])).collect(),
+            false => String::new(),
+        }
+    }
+
+    fn plain(&self, kind: Kind) -> Text {
+        let shown = match kind {
+            Kind::Relu => "select(max(sum, 0.0), sum, fl_is_nan(sum))",
+            _ => "fl_tanh(sum)",
+        };
+        let finish = format!(
+            "    let sum = fetched.gates.x + state.x;
+    return vec4<f32>({shown}, 0.0, 0.0, 0.0);
+"
+        );
+        let gates = "vec4<f32>(input[one], 0.0, 0.0, 0.0)".into();
+        Text { gates, others: "vec4<f32>()".into(), finish }
+    }
+
+    fn gru(&self) -> Text {
+        let bias = match self.buffers.has("bias") {
+            true => "vec3<f32>(bias[unit], bias[unit + UNITS], bias[unit + 2u * UNITS])",
+            false => "vec3<f32>()",
+        };
+        let hidden = match self.vectors {
+            true => self.earlier("first[here / 4u][here % 4u]", "states[was / 4u][was % 4u]"),
+            false => self.earlier("first[here]", "states[was]"),
+        };
+        let finish = format!(
+            "    let share = state.xyz + fetched.others.xyz;
+    let r = fl_sigmoid(fetched.gates.x + share.x);
+    let z = fl_sigmoid(fetched.gates.y + share.y);
+    let n = fl_tanh(fetched.gates.z + r * share.z);
+{}    return vec4<f32>(n + z * (fetched.others.w - n), 0.0, 0.0, 0.0);
+",
+            self.keep(["r", "z", "n", "share.z"])
+        );
+        let gates = "vec4<f32>(input[three], input[three + UNITS], input[three + 2u * UNITS], 0.0)".into();
+        Text { gates, others: format!("vec4<f32>({bias}, {hidden})"), finish }
+    }
+
+    fn lstm(&self) -> Text {
+        let finish = format!(
+            "    let sum = fetched.gates + state;
+    let i = fl_sigmoid(sum.x);
+    let f = fl_sigmoid(sum.y);
+    let g = fl_tanh(sum.z);
+    let o = fl_sigmoid(sum.w);
+    let cell = f * fetched.others.x + i * g;
+    cells[one] = cell;
+{}    return vec4<f32>(o * fl_tanh(cell), 0.0, 0.0, 0.0);
+",
+            self.keep(["i", "f", "g", "o"])
+        );
+        let others = format!("vec4<f32>({}, 0.0, 0.0, 0.0)", self.earlier("first_cell[here]", "cells[was]"));
+        Text { gates: KEPT.replace("kept", "input"), others, finish }
+    }
+
+    fn plain_backward(&self, kind: Kind) -> Text {
+        let gradient = match kind {
+            Kind::Relu => "select(0.0, total, shown > 0.0)",
+            _ => "total * (1.0 - shown * shown)",
+        };
+        let finish = format!(
+            "    let total = fetched.others.x + state.x;
+    let shown = fetched.others.y;
+    return vec4<f32>({gradient}, 0.0, 0.0, 0.0);
+"
+        );
+        let others = "vec4<f32>(grad[one], states[one], 0.0, 0.0)".into();
+        Text { gates: "vec4<f32>()".into(), others, finish }
+    }
+
+    fn gru_backward(&self) -> Text {
+        let finish = "    let total = fetched.others.x + state.x + fetched.others.z;
+    let r = fetched.gates.x;
+    let z = fetched.gates.y;
+    let n = fetched.gates.z;
+    let to_n = total * (1.0 - z) * (1.0 - n * n);
+    let to_z = total * (fetched.others.y - n) * (z * (1.0 - z));
+    let to_r = to_n * fetched.gates.w * (r * (1.0 - r));
+    of_input[three] = to_r;
+    of_input[three + UNITS] = to_z;
+    of_input[three + 2u * UNITS] = to_n;
+    past[here] = total * z;
+    return vec4<f32>(to_r, to_z, to_n * r, 0.0);
+";
+        let hidden = self.earlier("first[here]", "states[was]");
+        let others = format!("vec4<f32>(grad[one], {hidden}, {}, 0.0)", self.carried());
+        Text { gates: KEPT.into(), others, finish: finish.into() }
+    }
+
+    fn lstm_backward(&self) -> Text {
+        let finish = "    let total = fetched.others.x + state.x;
+    let i = fetched.gates.x;
+    let f = fetched.gates.y;
+    let g = fetched.gates.z;
+    let o = fetched.gates.w;
+    let shown = fl_tanh(fetched.others.z);
+    let cell = fetched.others.w + total * o * (1.0 - shown * shown);
+    past[here] = cell * f;
+    return vec4<f32>(cell * g * (i * (1.0 - i)), cell * fetched.others.y * (f * (1.0 - f)),
+                     cell * i * (1.0 - g * g), total * shown * (o * (1.0 - o)));
+";
+        let given = if self.buffers.has("cell_grad") { " + cell_grad[one]" } else { "" };
+        let cell = self.earlier("first[here]", "states[was]");
+        let others = format!("vec4<f32>(grad[one], {cell}, states[one], {}{given})", self.carried());
+        Text { gates: KEPT.into(), others, finish: finish.into() }
+    }
 }
