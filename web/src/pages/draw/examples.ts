@@ -11,6 +11,7 @@ function arc(x: number, y: number, rx: number, ry: number, from: number, to: num
   });
 }
 
+// biome-ignore format: a stroke is read as a line of points.
 export const EXAMPLES: readonly (readonly Stroke[])[] = [
   [arc(0.5, 0.5, 0.2, 0.3, -0.25, 0.75)],
   [[[0.46, 0.24], [0.54, 0.2], [0.52, 0.5], [0.5, 0.8]]],
