@@ -17,7 +17,10 @@ function embedMnist(): Plugin {
       void server.middlewares.use((request, response, next) => {
         const file = /^\/mnist\/([\w-]+\.gz)$/.exec(request.url ?? "")?.[1];
         if (file === undefined) next();
-        else createReadStream(mnist + file).on("error", next).pipe(response);
+        else
+          createReadStream(mnist + file)
+            .on("error", next)
+            .pipe(response);
       }),
     async closeBundle() {
       const folder = fileURLToPath(new URL(`${out}/mnist/`, import.meta.url));

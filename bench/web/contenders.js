@@ -121,10 +121,16 @@ export async function jaxjs(steps) {
 
 /** Runs all, and tells a line for each. */
 export async function compare({ steps, options, tell }) {
-  for (const [name, run] of [["Flambeau", flambeau], ["TensorFlow.js", tensorflow], ["jax-js", jaxjs]]) {
+  for (const [name, run] of [
+    ["Flambeau", flambeau],
+    ["TensorFlow.js", tensorflow],
+    ["jax-js", jaxjs],
+  ]) {
     try {
       const { step, init, first, loss } = await run(steps, options);
-      tell(`${name.padEnd(14)} ${step.toFixed(0).padStart(8)} µs a step   device open after ${init.toFixed(0).padStart(5)} ms, first loss after ${first.toFixed(0).padStart(6)} ms   loss ${loss.toFixed(4)}`);
+      tell(
+        `${name.padEnd(14)} ${step.toFixed(0).padStart(8)} µs a step   device open after ${init.toFixed(0).padStart(5)} ms, first loss after ${first.toFixed(0).padStart(6)} ms   loss ${loss.toFixed(4)}`,
+      );
     } catch (error) {
       tell(`${name.padEnd(14)} failed: ${error?.stack ?? error}`);
     }

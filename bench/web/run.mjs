@@ -19,13 +19,16 @@ await build({
   platform: place === "node" ? "node" : "browser",
   outExtension: { ".js": ".mjs" },
   external: ["flambeau", "webgpu"],
-  plugins: [{
-    name: "the package as it is published",
-    setup: (esbuild) => esbuild.onResolve({ filter: /^flambeau$/ }, () => ({
-      path: place === "node" ? join(dist, "node/index.js") : "/dist/index.js",
-      external: true,
-    })),
-  }],
+  plugins: [
+    {
+      name: "the package as it is published",
+      setup: (esbuild) =>
+        esbuild.onResolve({ filter: /^flambeau$/ }, () => ({
+          path: place === "node" ? join(dist, "node/index.js") : "/dist/index.js",
+          external: true,
+        })),
+    },
+  ],
   logLevel: "error",
 });
 
@@ -55,8 +58,15 @@ const { chromium } = await import("playwright-core");
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: [
-    "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
-    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--headless=new",
+    "--no-sandbox",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
   ],
 });
 console.log(`Chromium ${browser.version()}, WebGPU on SwiftShader; ${steps} steps a round`);

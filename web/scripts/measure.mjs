@@ -16,7 +16,9 @@ function sizes() {
   const gzipped = files.map(([name, folder]) => [name, gzipSync(readFileSync(folder + name), { level: 9 }).byteLength]);
   const sum = (test) => gzipped.filter(([name]) => test(name)).reduce((total, [, bytes]) => total + bytes, 0);
   const first = sum((name) => /^index[.-]/.test(name) || /^train-/.test(name) || /^uPlot/.test(name));
-  console.log(`Bundle, gzipped: ${kilobytes(first)} until the page Train stands; ${kilobytes(sum((name) => /^(flambeau_bg|train\.worker)/.test(name)))} WebAssembly and worker at the first run, ${kilobytes(sum((name) => /^flambeau_later/.test(name)))} more after its first step; ${kilobytes(sum(() => true))} all pages.`);
+  console.log(
+    `Bundle, gzipped: ${kilobytes(first)} until the page Train stands; ${kilobytes(sum((name) => /^(flambeau_bg|train\.worker)/.test(name)))} WebAssembly and worker at the first run, ${kilobytes(sum((name) => /^flambeau_later/.test(name)))} more after its first step; ${kilobytes(sum(() => true))} all pages.`,
+  );
   const mnist = readdirSync(`${dist}mnist`).reduce((total, name) => total + statSync(`${dist}mnist/${name}`).size, 0);
   console.log(`MNIST: ${(mnist / 1e6).toFixed(1)} MB, fetched when a run needs it.`);
 }
@@ -46,14 +48,19 @@ try {
   for (let time = 0; time < 5; time += 1) {
     const page = await browser.newPage({ width: 1280, height: 900, dark: false });
     await page.goto(`${server.address}#/train?device=${device}`);
-    times.push(await page.evaluate(() => new Promise((done) => {
-      const look = () => {
-        const start = [...document.querySelectorAll("button")].find((each) => each.textContent === "Start");
-        if (start !== undefined && !start.disabled) done(performance.now());
-        else requestAnimationFrame(look);
-      };
-      look();
-    })));
+    times.push(
+      await page.evaluate(
+        () =>
+          new Promise((done) => {
+            const look = () => {
+              const start = [...document.querySelectorAll("button")].find((each) => each.textContent === "Start");
+              if (start !== undefined && !start.disabled) done(performance.now());
+              else requestAnimationFrame(look);
+            };
+            look();
+          }),
+      ),
+    );
     await page.close();
   }
   times.sort((a, b) => a - b);
@@ -62,9 +69,11 @@ try {
   const page = await browser.newPage({ width: 1280, height: 900, dark: false });
   await page.goto(`${server.address}#/train?device=${device}&steps=${STEPS}`);
   const tasks = await tasksDuring(page, async () => {
-    const isOver = () => page.evaluate(() => /(Done|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""));
+    const isOver = () =>
+      page.evaluate(() => /(Done|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""));
     await page.evaluate(async () => {
-      const button = () => [...document.querySelectorAll("button")].find((each) => each.textContent === "Start" && !each.disabled);
+      const button = () =>
+        [...document.querySelectorAll("button")].find((each) => each.textContent === "Start" && !each.disabled);
       while (button() === undefined) await new Promise((done) => setTimeout(done, 20));
       button().click();
     });
@@ -72,7 +81,9 @@ try {
     while (!(await isOver()) && performance.now() < end) await new Promise((done) => setTimeout(done, 250));
   });
   const longest = (kind) => Math.max(...tasks.map((task) => task[kind])).toFixed(0);
-  console.log(`Main thread during ${STEPS} steps on ${device}: the longest of ${tasks.length} tasks computes ${longest("cpu")} ms (${longest("wall")} ms by the clock, waiting for a free core included).`);
+  console.log(
+    `Main thread during ${STEPS} steps on ${device}: the longest of ${tasks.length} tasks computes ${longest("cpu")} ms (${longest("wall")} ms by the clock, waiting for a free core included).`,
+  );
 } finally {
   await browser.close();
   server.close();

@@ -22,7 +22,10 @@ export async function serve(port = 0, folder = dist) {
     try {
       const bytes = await readFile(join(folder, path.endsWith("/") ? `${path}index.html` : path));
       response
-        .writeHead(200, { "content-type": TYPES[extname(path) || ".html"] ?? "application/octet-stream", "content-length": bytes.length })
+        .writeHead(200, {
+          "content-type": TYPES[extname(path) || ".html"] ?? "application/octet-stream",
+          "content-length": bytes.length,
+        })
         .end(bytes);
     } catch {
       response.writeHead(404).end();

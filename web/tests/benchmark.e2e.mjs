@@ -2,11 +2,20 @@
 import { assert } from "./context.mjs";
 
 const finished = ({ until }, seconds = 90) =>
-  until(() => [...document.querySelectorAll("button")].some((each) => each.textContent === "Run" && !each.disabled) && document.querySelector(".table") !== null, undefined, "the end of the run", seconds);
+  until(
+    () =>
+      [...document.querySelectorAll("button")].some((each) => each.textContent === "Run" && !each.disabled) &&
+      document.querySelector(".table") !== null,
+    undefined,
+    "the end of the run",
+    seconds,
+  );
 
 /** The rows of the table as text. */
 const table = (page) =>
-  page.evaluate(() => [...document.querySelectorAll(".table tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+  page.evaluate(() =>
+    [...document.querySelectorAll(".table tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
+  );
 
 export const tests = [
   {
@@ -25,10 +34,16 @@ export const tests = [
       const json = await page.download(() => press("Export JSON"));
       const { results, device } = JSON.parse(json.bytes.toString());
       assert(results.length === 4 && device.includes("swiftshader"), `the JSON has ${results.length} results of ${device}`);
-      assert(results.every(({ compared, correct, median, rate }) => compared === 65536 && correct && median > 0 && rate > 0), JSON.stringify(results));
+      assert(
+        results.every(({ compared, correct, median, rate }) => compared === 65536 && correct && median > 0 && rate > 0),
+        JSON.stringify(results),
+      );
       const csv = await page.download(() => press("Export CSV"));
       const lines = csv.bytes.toString().trim().split("\n");
-      assert(lines.length === 5 && lines.every((line) => line.match(/"(?:[^"]|"")*"|[^,]+/g).length === 15), `the CSV is\n${lines.join("\n")}`);
+      assert(
+        lines.length === 5 && lines.every((line) => line.match(/"(?:[^"]|"")*"|[^,]+/g).length === 15),
+        `the CSV is\n${lines.join("\n")}`,
+      );
       await accessible();
     },
   },
@@ -37,16 +52,25 @@ export const tests = [
     async run(context) {
       const { open, press, page, picture, address } = context;
       const elsewhere = [];
-      page.on("request", (request) => /^https?:/.test(request.url()) && !request.url().startsWith(address) && elsewhere.push(request.url()));
+      page.on(
+        "request",
+        (request) => /^https?:/.test(request.url()) && !request.url().startsWith(address) && elsewhere.push(request.url()),
+      );
       await open("benchmark?tasks=matmul-mlp&size=128&contenders=cpu-gpu-tfjs-jax&device=software");
       await press("Run");
       await finished(context);
       const rows = await table(page);
       assert(elsewhere.length === 0, `other hosts were asked: ${elsewhere.join(", ")}`);
       assert(rows.length === 8, `eight rows were expected: ${JSON.stringify(rows)}`);
-      assert(rows.every((row) => ["correct", "the reference"].includes(row[9])), rows.map((row) => row.join(" | ")).join("\n"));
+      assert(
+        rows.every((row) => ["correct", "the reference"].includes(row[9])),
+        rows.map((row) => row.join(" | ")).join("\n"),
+      );
       const parameters = 128 * 784 + 128 + 10 * 128 + 10;
-      assert(rows.filter((row) => row[0].startsWith("Training")).every((row) => row[7].replace(/\D/g, "") === String(parameters + 1)), "not every gradient was compared");
+      assert(
+        rows.filter((row) => row[0].startsWith("Training")).every((row) => row[7].replace(/\D/g, "") === String(parameters + 1)),
+        "not every gradient was compared",
+      );
       await picture("benchmark");
     },
   },
@@ -63,7 +87,10 @@ export const tests = [
       await finished(context, 95);
       const rows = await table(page);
       assert(rows.length === contenders.split("-").length, `rows are missing: ${rows.join("\n")}`);
-      assert(rows.every((row) => ["correct", "the reference"].includes(row[9])), rows.map((row) => row.join(" | ")).join("\n"));
+      assert(
+        rows.every((row) => ["correct", "the reference"].includes(row[9])),
+        rows.map((row) => row.join(" | ")).join("\n"),
+      );
     },
   })),
   {

@@ -5,8 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const CHROMIUM = [
-  "--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync",
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 const CHROMIUM_WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
 const FIREFOX_WEBGPU = {
@@ -23,7 +28,10 @@ export async function openBrowser(name, { webgpu = true } = {}) {
     const { chromium } = await import("playwright-core");
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-      args: [...CHROMIUM, ...(webgpu ? CHROMIUM_WEBGPU : ["--disable-features=WebGPU", "--disable-gpu", "--disable-blink-features=WebGPU"])],
+      args: [
+        ...CHROMIUM,
+        ...(webgpu ? CHROMIUM_WEBGPU : ["--disable-features=WebGPU", "--disable-gpu", "--disable-blink-features=WebGPU"]),
+      ],
     });
     return { name, newPage: (options) => playwrightPage(browser, options), close: () => browser.close() };
   }

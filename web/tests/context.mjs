@@ -46,29 +46,37 @@ export async function makeContext(browser, address, { pictures }) {
 
     /** Presses the enabled button with these words. */
     async press(words) {
-      await context.until((words) => {
-        const named = (button) => button.textContent.trim() === words || button.getAttribute("aria-label") === words;
-        const button = [...document.querySelectorAll("button, a, summary")].find((each) => named(each) && !each.disabled);
-        button?.click();
-        return button !== undefined;
-      }, words, `the button “${words}”`);
+      await context.until(
+        (words) => {
+          const named = (button) => button.textContent.trim() === words || button.getAttribute("aria-label") === words;
+          const button = [...document.querySelectorAll("button, a, summary")].find((each) => named(each) && !each.disabled);
+          button?.click();
+          return button !== undefined;
+        },
+        words,
+        `the button “${words}”`,
+      );
     },
 
     /** Puts a value into the control with this label. */
     async fill(label, value) {
-      await context.until(([label, value]) => {
-        const found = [...document.querySelectorAll("label")].find((each) => each.textContent.trim().startsWith(label));
-        const control = found && (found.control ?? document.getElementById(found.htmlFor));
-        if (!control || control.disabled) return false;
-        if (control.type === "checkbox") {
-          if (control.checked !== value) control.click();
+      await context.until(
+        ([label, value]) => {
+          const found = [...document.querySelectorAll("label")].find((each) => each.textContent.trim().startsWith(label));
+          const control = found && (found.control ?? document.getElementById(found.htmlFor));
+          if (!control || control.disabled) return false;
+          if (control.type === "checkbox") {
+            if (control.checked !== value) control.click();
+            return true;
+          }
+          const kind = control instanceof HTMLSelectElement ? HTMLSelectElement : HTMLInputElement;
+          Object.getOwnPropertyDescriptor(kind.prototype, "value").set.call(control, String(value));
+          control.dispatchEvent(new Event(control instanceof HTMLSelectElement ? "change" : "input", { bubbles: true }));
           return true;
-        }
-        const kind = control instanceof HTMLSelectElement ? HTMLSelectElement : HTMLInputElement;
-        Object.getOwnPropertyDescriptor(kind.prototype, "value").set.call(control, String(value));
-        control.dispatchEvent(new Event(control instanceof HTMLSelectElement ? "change" : "input", { bubbles: true }));
-        return true;
-      }, [label, value], `the control “${label}”`);
+        },
+        [label, value],
+        `the control “${label}”`,
+      );
     },
 
     /** Waits until the page shows these words. */
@@ -91,7 +99,13 @@ export async function makeContext(browser, address, { pictures }) {
       await page.evaluate(source);
       const faults = await page.evaluate(async () => {
         const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-        return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} (${node.failureSummary.replace(/\s+/g, " ")})`).join(" | ")}`);
+        return violations.map(
+          ({ id, help, nodes }) =>
+            `${id}: ${help}: ${nodes
+              .slice(0, 3)
+              .map((node) => `${node.html.slice(0, 160)} (${node.failureSummary.replace(/\s+/g, " ")})`)
+              .join(" | ")}`,
+        );
       });
       assert(faults.length === 0, `axe finds:\n    ${faults.join("\n    ")}`);
     },

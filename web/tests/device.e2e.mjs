@@ -26,12 +26,17 @@ export const tests = [
       await open("device?device=software");
       await press("Run the self-test");
       const outcome = await until(
-        () => [...document.querySelectorAll(".notice")].map((each) => each.innerText).find((text) => /ops (passed|failed)/.test(text)),
+        () =>
+          [...document.querySelectorAll(".notice")]
+            .map((each) => each.innerText)
+            .find((text) => /ops (passed|failed)/.test(text)),
         undefined,
         "the self-test's end",
         95,
       );
-      const failures = await page.evaluate(() => [...document.querySelectorAll(".ops .field-problem")].map((each) => each.parentElement.textContent));
+      const failures = await page.evaluate(() =>
+        [...document.querySelectorAll(".ops .field-problem")].map((each) => each.parentElement.textContent),
+      );
       assert(outcome.startsWith("All "), `${outcome}\n${failures.join("\n")}`);
       assert(outcome.includes("Every op of the package has a test"), outcome);
       const tested = await page.evaluate(() => [...document.querySelectorAll(".ops tbody code")].map((each) => each.textContent));

@@ -23,7 +23,12 @@ export const tests = [
       await sees("There is no model yet");
       await press("Train a small one now");
       await sees("The model is still learning");
-      await until(() => !document.querySelector(".page-draw > .progress") && !document.body.innerText.includes("There is no model yet"), undefined, "a model", 90);
+      await until(
+        () => !document.querySelector(".page-draw > .progress") && !document.body.innerText.includes("There is no model yet"),
+        undefined,
+        "a model",
+        90,
+      );
       // The last weights are taken up when the run is over.
       await new Promise((done) => setTimeout(done, 1500));
 
@@ -44,7 +49,14 @@ export const tests = [
       const at = (x, y) => [box.left + x * box.width, box.top + y * box.width];
       await page.mouse.move(...at(0.28, 0.25));
       await page.mouse.down();
-      for (const [x, y] of [[0.5, 0.24], [0.7, 0.23], [0.6, 0.45], [0.5, 0.65], [0.45, 0.82]]) await page.mouse.move(...at(x, y), { steps: 4 });
+      for (const [x, y] of [
+        [0.5, 0.24],
+        [0.7, 0.23],
+        [0.6, 0.45],
+        [0.5, 0.65],
+        [0.45, 0.82],
+      ])
+        await page.mouse.move(...at(x, y), { steps: 4 });
       await page.mouse.up();
       assert((await settled(context)) === "7", `a drawn 7 is read as ${await answer(context)}`);
       await accessible();
@@ -70,7 +82,11 @@ export const tests = [
 
       await page.reload();
       await press("Write a 1");
-      await until(() => document.querySelector(".answer-digit")?.textContent === "1", undefined, "the kept model reads a 1 after a reload");
+      await until(
+        () => document.querySelector(".answer-digit")?.textContent === "1",
+        undefined,
+        "the kept model reads a 1 after a reload",
+      );
     },
   },
 ];

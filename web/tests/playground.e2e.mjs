@@ -9,17 +9,26 @@ const figure = (page, name) =>
   }, name);
 
 const ready = ({ until }) =>
-  until(() => {
-    const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
-    return /\d/.test(term?.nextElementSibling?.textContent ?? "");
-  }, undefined, "the first losses");
+  until(
+    () => {
+      const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
+      return /\d/.test(term?.nextElementSibling?.textContent ?? "");
+    },
+    undefined,
+    "the first losses",
+  );
 
 /** Waits until the step shown is this one, or later. */
 const reaches = ({ until }, step) =>
-  until((step) => {
-    const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Step");
-    return Number(term?.nextElementSibling?.textContent.replace(/\D/g, "")) >= step;
-  }, step, `step ${step}`, 80);
+  until(
+    (step) => {
+      const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Step");
+      return Number(term?.nextElementSibling?.textContent.replace(/\D/g, "")) >= step;
+    },
+    step,
+    `step ${step}`,
+    80,
+  );
 
 /** How many colours a canvas shows: a plane that is not drawn has one. */
 const coloursOf = (page, selector) =>
@@ -51,10 +60,15 @@ export const tests = [
       await ready(context);
       const first = await figure(page, "Train loss");
       await press("Start");
-      await until(() => {
-        const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Test loss");
-        return Number(term?.nextElementSibling?.textContent) < 0.05;
-      }, undefined, "a test loss below 0.05", 80);
+      await until(
+        () => {
+          const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Test loss");
+          return Number(term?.nextElementSibling?.textContent) < 0.05;
+        },
+        undefined,
+        "a test loss below 0.05",
+        80,
+      );
       await press("Pause");
       await until(() => [...document.querySelectorAll("button")].some((each) => each.textContent === "Start"));
       await new Promise((done) => setTimeout(done, 400));
@@ -99,7 +113,10 @@ export const tests = [
       }
       assert(seen.cpu[0] === seen.cpu[1], `the same link gives ${seen.cpu[0]}, then ${seen.cpu[1]}`);
       const [cpu, gpu] = [seen.cpu[0], seen.software[0]].map((losses) => losses.split(" ").map(Number));
-      assert(cpu.every((loss, at) => Math.abs(loss - gpu[at]) < 2e-4), `CPU ${cpu}, GPU ${gpu}`);
+      assert(
+        cpu.every((loss, at) => Math.abs(loss - gpu[at]) < 2e-4),
+        `CPU ${cpu}, GPU ${gpu}`,
+      );
       await press("Reset");
       await until(() => document.querySelector(".figures dd")?.textContent === "0", undefined, "step 0 after a reset");
     },
@@ -121,10 +138,14 @@ export const tests = [
       await until(() => document.querySelector(".figures dd")?.textContent === "0", undefined, "step 0 after a reset");
       const file = (buffer) => ({ name: "weights.safetensors", mimeType: "application/octet-stream", buffer });
       await page.setFiles("Import weights", file(bytes));
-      await until((loss) => {
-        const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
-        return Number(term?.nextElementSibling?.textContent) === loss;
-      }, trained, `the loss of the weights, ${trained}`);
+      await until(
+        (loss) => {
+          const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
+          return Number(term?.nextElementSibling?.textContent) === loss;
+        },
+        trained,
+        `the loss of the weights, ${trained}`,
+      );
       await page.setFiles("Import weights", file(bytes.subarray(0, 100)));
       await sees("The file was not taken");
       await press("One neuron more in hidden layer 1");
@@ -145,19 +166,35 @@ export const tests = [
         return { x, y, width, height };
       });
       const click = (right, down) => page.mouse.click(box.x + right * box.width, box.y + down * box.height);
-      for (const [right, down] of [[0.2, 0.2], [0.25, 0.3], [0.3, 0.2], [0.2, 0.35]]) await click(right, down);
+      for (const [right, down] of [
+        [0.2, 0.2],
+        [0.25, 0.3],
+        [0.3, 0.2],
+        [0.2, 0.35],
+      ])
+        await click(right, down);
       await press("Class 2");
-      for (const [right, down] of [[0.7, 0.7], [0.8, 0.75], [0.75, 0.85], [0.85, 0.8]]) await click(right, down);
+      for (const [right, down] of [
+        [0.7, 0.7],
+        [0.8, 0.75],
+        [0.75, 0.85],
+        [0.85, 0.8],
+      ])
+        await click(right, down);
       await page.raw.focus(".plane canvas");
       await page.raw.keyboard.press("ArrowRight");
       await page.raw.keyboard.press("Enter");
       await until(() => /own=(?:[01][0-9a-f]{4}){9}(?:&|$)/.test(location.hash), undefined, "nine points in the address");
       await fill("Learning rate", "0.1");
       await press("Start");
-      await until(() => {
-        const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
-        return Number(term?.nextElementSibling?.textContent) < 0.02;
-      }, undefined, "a loss below 0.02");
+      await until(
+        () => {
+          const term = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === "Train loss");
+          return Number(term?.nextElementSibling?.textContent) < 0.02;
+        },
+        undefined,
+        "a loss below 0.02",
+      );
       await press("Pause");
       await page.reload();
       await ready(context);

@@ -49,7 +49,9 @@ for (const name of BROWSERS) {
     try {
       await Promise.race([
         test.run(context),
-        new Promise((_, reject) => (late = setTimeout(() => reject(new Error(`not done after ${MOST_SECONDS} s`)), MOST_SECONDS * 1000))),
+        new Promise(
+          (_, reject) => (late = setTimeout(() => reject(new Error(`not done after ${MOST_SECONDS} s`)), MOST_SECONDS * 1000)),
+        ),
       ]);
       if (context.errors.length > 0) problem = `the console shows errors:\n    ${context.errors.join("\n    ")}`;
     } catch (error) {

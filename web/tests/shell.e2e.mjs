@@ -12,7 +12,10 @@ export const tests = [
         await accessible();
       }
       const asked = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => new URL(name).origin));
-      assert(asked.every((origin, _, [first]) => origin === first), "the page asks other hosts");
+      assert(
+        asked.every((origin, _, [first]) => origin === first),
+        "the page asks other hosts",
+      );
     },
   },
   {

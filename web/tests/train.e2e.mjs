@@ -13,24 +13,39 @@ const figure = ({ page }, name) =>
 
 /** Waits until the run has taken so many steps. */
 const reaches = ({ until }, step, seconds = 80) =>
-  until((step) => {
-    const found = /step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "");
-    return found !== null && Number(found[1].replace(/\s/g, "")) >= step;
-  }, step, `step ${step}`, seconds);
+  until(
+    (step) => {
+      const found = /step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "");
+      return found !== null && Number(found[1].replace(/\s/g, "")) >= step;
+    },
+    step,
+    `step ${step}`,
+    seconds,
+  );
 
 const stepNow = ({ page }) =>
-  page.evaluate(() => Number(/step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "")?.[1].replace(/\s/g, "")));
+  page.evaluate(() =>
+    Number(/step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "")?.[1].replace(/\s/g, "")),
+  );
 
 /** Waits until the run is over: Start is back. */
 const finishes = ({ until }, seconds = 90) =>
-  until(() => [...document.querySelectorAll("button")].some((each) => each.textContent === "Start" && !each.disabled) && !document.querySelector(".controls .progress-fill.unknown") && /(Done|Stopped|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""), undefined, "the end of the run", seconds);
+  until(
+    () =>
+      [...document.querySelectorAll("button")].some((each) => each.textContent === "Start" && !each.disabled) &&
+      !document.querySelector(".controls .progress-fill.unknown") &&
+      /(Done|Stopped|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""),
+    undefined,
+    "the end of the run",
+    seconds,
+  );
 
 /** A table of 8 × 8 pictures in two classes: bright above or bright below. */
 function pictureTable() {
   const names = [...Array.from({ length: 64 }, (_, place) => `p${place}`), "label"];
   const rows = Array.from({ length: 120 }, (_, row) => {
     const above = row % 2 === 0;
-    const pixels = Array.from({ length: 64 }, (_, place) => ((place < 32) === above ? 200 : 20) + ((row * 7 + place * 13) % 30));
+    const pixels = Array.from({ length: 64 }, (_, place) => (place < 32 === above ? 200 : 20) + ((row * 7 + place * 13) % 30));
     return [...pixels, above ? "above" : "below"].join(",");
   });
   return { name: "pictures.csv", mimeType: "text/csv", buffer: Buffer.from([names.join(","), ...rows].join("\n")) };
@@ -82,7 +97,11 @@ export const tests = [
       await sees("Paused");
       const held = await stepNow(context);
       await press("Step");
-      await until((step) => document.body.innerText.replace(/\u202f/g, "").includes(`step ${step} of`), held + 1, "a single step");
+      await until(
+        (step) => document.body.innerText.replace(/\u202f/g, "").includes(`step ${step} of`),
+        held + 1,
+        "a single step",
+      );
       await page.evaluate(() => {
         const slider = document.querySelector(".rate input");
         Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(slider, "-2.7");
@@ -97,7 +116,12 @@ export const tests = [
       assert(accuracy > 90, `${accuracy} % is not over 90 %`);
       assert(Number(await figure(context, "Kernels / step")) > 0, "no kernels are counted");
       await accessible();
-      for (const [view, mark] of [["Mistakes", ".gallery li"], ["Filters", ".filters canvas"], ["Weights and gradients", ".histogram rect"], ["Classes", ".confusion td.right"]]) {
+      for (const [view, mark] of [
+        ["Mistakes", ".gallery li"],
+        ["Filters", ".filters canvas"],
+        ["Weights and gradients", ".histogram rect"],
+        ["Classes", ".confusion td.right"],
+      ]) {
         await press(view);
         await until((mark) => document.querySelectorAll(mark).length >= 8, mark, view);
         if (browser === "chromium") await accessible();
@@ -123,10 +147,17 @@ export const tests = [
       await page.setFiles("Import a model", { name: "mine.safetensors", mimeType: "", buffer: file.bytes });
       await sees("Imported: mine.safetensors");
       await finishes(context);
-      assert((await figure(context, "Test accuracy")) === accuracy, `${await figure(context, "Test accuracy")} after the import, ${accuracy} before`);
+      assert(
+        (await figure(context, "Test accuracy")) === accuracy,
+        `${await figure(context, "Test accuracy")} after the import, ${accuracy} before`,
+      );
       await page.setFiles("Import a model", { name: "cut.safetensors", mimeType: "", buffer: file.bytes.subarray(0, 5000) });
       await sees("cut.safetensors: the file is damaged: it should have");
-      await page.setFiles("Import a model", { name: "text.safetensors", mimeType: "", buffer: Buffer.from("this is only some text, not a model") });
+      await page.setFiles("Import a model", {
+        name: "text.safetensors",
+        mimeType: "",
+        buffer: Buffer.from("this is only some text, not a model"),
+      });
       await sees("text.safetensors: this is no safetensors file");
     },
   },
@@ -200,7 +231,10 @@ export const tests = [
       await press("Stop");
       await finishes(context);
       await sees("Stopped on the CPU");
-      assert((await stepNow(context)) > 100, `the session went on from the start, and was stopped at step ${await stepNow(context)}`);
+      assert(
+        (await stepNow(context)) > 100,
+        `the session went on from the start, and was stopped at step ${await stepNow(context)}`,
+      );
     },
   },
   {
@@ -251,7 +285,11 @@ export const tests = [
       try {
         for (const [index, name] of ["bright", "dark"].entries()) {
           mkdirSync(join(folder, name));
-          for (let each = 0; each < 15; each += 1) writeFileSync(join(folder, name, `${each}.bmp`), bmp(...[0, 1, 2].map((channel) => 200 * (1 - index) + each + channel)));
+          for (let each = 0; each < 15; each += 1)
+            writeFileSync(
+              join(folder, name, `${each}.bmp`),
+              bmp(...[0, 1, 2].map((channel) => 200 * (1 - index) + each + channel)),
+            );
         }
         await fill("Data set", "folder");
         await fill("Colours", "3");
@@ -273,7 +311,11 @@ export const tests = [
       await press("CPU against GPU");
       await until(() => document.querySelectorAll(".run-name").length === 2, undefined, "two runs");
       await finishes(context);
-      await until(() => [...document.querySelectorAll("td")].filter((each) => each.textContent === "done").length === 2, undefined, "both done");
+      await until(
+        () => [...document.querySelectorAll("td")].filter((each) => each.textContent === "done").length === 2,
+        undefined,
+        "both done",
+      );
       await accessible();
       await press("Remove run 1");
       await until(() => document.querySelectorAll(".run-name").length === 1, undefined, "one run");

@@ -9,21 +9,24 @@ execFileSync("node", ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json", 
 copyFileSync("src/wasm/flambeau.d.ts", "dist/wasm/flambeau.d.ts");
 const forms = {
   dist: [],
-  "dist/node": [{
-    name: "the module for Node",
-    setup: (esbuild) => esbuild.onResolve({ filter: /\/parts\.js$/ }, () => ({ path: resolve("src/parts.node.ts") })),
-  }],
+  "dist/node": [
+    {
+      name: "the module for Node",
+      setup: (esbuild) => esbuild.onResolve({ filter: /\/parts\.js$/ }, () => ({ path: resolve("src/parts.node.ts") })),
+    },
+  ],
 };
-for (const [outdir, plugins] of Object.entries(forms)) await build({
-  entryPoints: { index: "src/index.ts", "worker/index": "src/worker/index.ts" },
-  outdir,
-  plugins,
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  target: "es2022",
-  minify: true,
-  sourcemap: true,
-  external: ["node:*"],
-  logLevel: "warning",
-});
+for (const [outdir, plugins] of Object.entries(forms))
+  await build({
+    entryPoints: { index: "src/index.ts", "worker/index": "src/worker/index.ts" },
+    outdir,
+    plugins,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    sourcemap: true,
+    external: ["node:*"],
+    logLevel: "warning",
+  });

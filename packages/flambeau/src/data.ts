@@ -97,7 +97,11 @@ export async function fromPicture(
 }
 
 async function pixels(picture: Picture, width?: number, height?: number): Promise<ImageData> {
-  if (picture instanceof ImageData && (width ?? picture.width) === picture.width && (height ?? picture.height) === picture.height) {
+  if (
+    picture instanceof ImageData &&
+    (width ?? picture.width) === picture.width &&
+    (height ?? picture.height) === picture.height
+  ) {
     return picture;
   }
   const source = picture instanceof Blob || picture instanceof ImageData ? await createImageBitmap(picture) : picture;

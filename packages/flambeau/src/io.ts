@@ -26,10 +26,13 @@ const GIGABYTE = 2 ** 30;
 export async function bytes(source: Source, options: FetchOptions = {}): Promise<Uint8Array> {
   const { limit = GIGABYTE, sha256 } = options;
   const read =
-    source instanceof Uint8Array ? source
-    : source instanceof ArrayBuffer ? new Uint8Array(source)
-    : source instanceof Blob ? await ofBlob(source, limit)
-    : await download(source, limit, options);
+    source instanceof Uint8Array
+      ? source
+      : source instanceof ArrayBuffer
+        ? new Uint8Array(source)
+        : source instanceof Blob
+          ? await ofBlob(source, limit)
+          : await download(source, limit, options);
   if (read.byteLength > limit) throw new RangeError(`flambeau: ${read.byteLength} bytes are more than the limit, ${limit}`);
   if (sha256 !== undefined) {
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", read as Uint8Array<ArrayBuffer>));
@@ -111,11 +114,7 @@ export async function writeCheckpoint(
 }
 
 /** Takes a checkpoint up; returns the values that were saved with it. */
-export async function readCheckpoint(
-  source: Source,
-  model: Module,
-  optimizer?: Optimizer,
-): Promise<Record<string, unknown>> {
+export async function readCheckpoint(source: Source, model: Module, optimizer?: Optimizer): Promise<Record<string, unknown>> {
   const from = await bytes(source);
   await loadWhole();
   const read = wasm().checkpoint_read(from, optimizer?.number ?? 0);

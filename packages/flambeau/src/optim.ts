@@ -290,5 +290,4 @@ export class ReduceOnPlateau implements Scheduler {
 export const scheduler = (optimizer: Optimizer, schedule: Schedule | ((base: number, step: number) => number)) =>
   new LrScheduler(optimizer, schedule);
 /** Lowers the rates when a metric no longer improves. */
-export const reduceOnPlateau = (optimizer: Optimizer, options: PlateauOptions = {}) =>
-  new ReduceOnPlateau(optimizer, options);
+export const reduceOnPlateau = (optimizer: Optimizer, options: PlateauOptions = {}) => new ReduceOnPlateau(optimizer, options);

@@ -223,13 +223,19 @@ function flatten(data: Nested, shape: readonly number[], depth: number, to: (num
 function encode(values: readonly (number | boolean)[], dtype: DType): Uint8Array {
   const numbers = values.map(Number);
   const array =
-    dtype === "bool" || dtype === "u8" ? Uint8Array.from(numbers)
-    : dtype === "i32" ? Int32Array.from(numbers)
-    : dtype === "u32" ? Uint32Array.from(numbers)
-    : dtype === "i64" ? BigInt64Array.from(numbers, (number) => BigInt(number))
-    : dtype === "f64" ? Float64Array.from(numbers)
-    : dtype === "f16" ? Uint16Array.from(numbers, halfBits)
-    : Float32Array.from(numbers);
+    dtype === "bool" || dtype === "u8"
+      ? Uint8Array.from(numbers)
+      : dtype === "i32"
+        ? Int32Array.from(numbers)
+        : dtype === "u32"
+          ? Uint32Array.from(numbers)
+          : dtype === "i64"
+            ? BigInt64Array.from(numbers, (number) => BigInt(number))
+            : dtype === "f64"
+              ? Float64Array.from(numbers)
+              : dtype === "f16"
+                ? Uint16Array.from(numbers, halfBits)
+                : Float32Array.from(numbers);
   return new Uint8Array(array.buffer);
 }
 

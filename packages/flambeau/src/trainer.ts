@@ -134,11 +134,7 @@ export class Trainer<M extends Module> {
   }
 
   /** Trains until the last epoch or step, and evaluates after each epoch if there are batches for that. */
-  async fit(
-    batches: DataLoader,
-    outcome: (model: M, batch: Tensor[]) => Outcome,
-    test?: DataLoader,
-  ): Promise<Summary> {
+  async fit(batches: DataLoader, outcome: (model: M, batch: Tensor[]) => Outcome, test?: DataLoader): Promise<Summary> {
     const { epochs = 1, maxSteps = Number.POSITIVE_INFINITY, logEvery = 50, accumulation = 1 } = this.options;
     const { scheduler, schedulePer = "step", checkpointEvery, onCheckpoint, shouldStop } = this.options;
     const start = performance.now();

@@ -12,14 +12,7 @@ export type Sizes = number | readonly number[];
 export type Dims = number | readonly number[] | undefined;
 
 /** Arrays that tensors are made from and read into. */
-export type TypedArray =
-  | Uint8Array
-  | Int32Array
-  | Uint32Array
-  | BigInt64Array
-  | Uint16Array
-  | Float32Array
-  | Float64Array;
+export type TypedArray = Uint8Array | Int32Array | Uint32Array | BigInt64Array | Uint16Array | Float32Array | Float64Array;
 
 /** Numbers in nested lists, all of the same length at each depth. */
 export type Nested = number | boolean | readonly Nested[];

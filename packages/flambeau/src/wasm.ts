@@ -70,9 +70,11 @@ async function start(source?: WasmSource): Promise<void> {
 /** Where the second part lies: beside the first, unless that has no address or another name. */
 function besides(place: WasmSource): URL | undefined {
   const address =
-    typeof place === "string" || place instanceof URL ? place
-    : typeof Response === "function" && place instanceof Response ? place.url
-    : "";
+    typeof place === "string" || place instanceof URL
+      ? place
+      : typeof Response === "function" && place instanceof Response
+        ? place.url
+        : "";
   const base = (globalThis as { location?: { href: string } }).location?.href ?? import.meta.url;
   // A bundler that has renamed the first part has renamed the second too, and knows it by the address in this file.
   return /\bflambeau_bg\.wasm$/.test(String(address)) ? new URL("flambeau_later.wasm", new URL(address, base)) : undefined;

@@ -20,11 +20,13 @@ const bundle = (names, place) =>
     outExtension: { ".js": ".mjs" },
     // The package says that its files have no side effects; the tests are nothing else.
     ignoreAnnotations: true,
-    plugins: [{
-      name: "the package",
-      setup: (esbuild) =>
-        esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
-    }],
+    plugins: [
+      {
+        name: "the package",
+        setup: (esbuild) =>
+          esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
+      },
+    ],
     logLevel: "warning",
   });
 

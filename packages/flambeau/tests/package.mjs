@@ -21,7 +21,8 @@ async function manifest(folder) {
   const wrong = [];
   if (sideEffects !== false) wrong.push("sideEffects is not false: bundlers keep what nobody uses");
   for (const [name, target] of Object.entries(exports)) {
-    if (typeof target === "object" && !name.endsWith(".wasm") && Object.keys(target)[0] !== "types") wrong.push(`${name}: types must come first`);
+    if (typeof target === "object" && !name.endsWith(".wasm") && Object.keys(target)[0] !== "types")
+      wrong.push(`${name}: types must come first`);
     for (const file of typeof target === "object" ? Object.values(target) : [target]) {
       if (!existsSync(join(folder, file))) wrong.push(`${name}: there is no ${file} in the package`);
     }
@@ -31,10 +32,23 @@ async function manifest(folder) {
 
 /** The types, as programs outside this repository see them, by both ways of finding modules. */
 async function types(folder) {
-  for (const [module, resolution] of [["nodenext", "nodenext"], ["esnext", "bundler"]]) {
+  for (const [module, resolution] of [
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ]) {
     await run(process.execPath, [
-      join(own, "node_modules/typescript/bin/tsc"), "--noEmit", "--strict", "--target", "es2022",
-      "--lib", "es2022,esnext.disposable,dom", "--module", module, "--moduleResolution", resolution, join(folder, "types.ts"),
+      join(own, "node_modules/typescript/bin/tsc"),
+      "--noEmit",
+      "--strict",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2022,esnext.disposable,dom",
+      "--module",
+      module,
+      "--moduleResolution",
+      resolution,
+      join(folder, "types.ts"),
     ]).catch((error) => {
       throw new Error(`types with ${resolution}:\n${error.stdout}`);
     });
@@ -86,8 +100,14 @@ async function viteServer(folder, say) {
 
 async function inNode(folder, say) {
   const adapter = process.env.VK_ICD_FILENAMES ?? "/usr/lib/chromium/vk_swiftshader_icd.json";
-  const { stdout } = await run(process.execPath, ["node.mjs"], { cwd: folder, env: { ...process.env, VK_ICD_FILENAMES: adapter } });
-  stdout.trim().split("\n").forEach((line) => say(line));
+  const { stdout } = await run(process.execPath, ["node.mjs"], {
+    cwd: folder,
+    env: { ...process.env, VK_ICD_FILENAMES: adapter },
+  });
+  stdout
+    .trim()
+    .split("\n")
+    .forEach((line) => say(line));
   return [];
 }
 
@@ -99,7 +119,9 @@ export async function usePackage(say) {
     const packed = await run("npm", ["pack", "--json", "--pack-destination", folder], { cwd: own });
     const [{ filename, size, files }] = JSON.parse(packed.stdout);
     say(`${filename}: ${files.length} files, ${(size / 1000).toFixed(0)} KB`);
-    await run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", join(folder, filename)], { cwd: folder });
+    await run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", join(folder, filename)], {
+      cwd: folder,
+    });
     const installed = join(folder, "node_modules/flambeau");
     await symlink(join(own, "node_modules/webgpu"), join(folder, "node_modules/webgpu"));
     const parts = [

@@ -19,7 +19,10 @@ const file = async (path: string): Promise<Uint8Array> => {
 
 async function everything(): Promise<string[]> {
   const failed = await runAll({ device, file, tell, thorough, filter: only });
-  const suite = only === "" || only === "suite" ? await runSuite({ device, everyCase, file, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" }) : [];
+  const suite =
+    only === "" || only === "suite"
+      ? await runSuite({ device, everyCase, file, tell, wasm: "/packages/flambeau/tests/wasm/flambeau_bg.wasm" })
+      : [];
   return [...failed, ...suite];
 }
 

@@ -3,7 +3,10 @@
 import { init, nn, optim, randn, tensor } from "flambeau";
 
 const fetched = () =>
-  performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".wasm"))
+  performance
+    .getEntriesByType("resource")
+    .map(({ name }) => name)
+    .filter((name) => name.endsWith(".wasm"))
     .map((name) => name.slice(name.lastIndexOf("/") + 1));
 
 const device = await init({ device: "software" });

@@ -8,7 +8,11 @@ import { TrainingWorker } from "flambeau/worker";
 const asked = new URLSearchParams(location.search);
 const report = (failed: string[]) => console.log(`@failed ${JSON.stringify(failed)}`);
 const open = () => new Worker("/packages/flambeau/tests/.build/worker.mjs", { type: "module" });
-const common = { name: "closed tab", device: asked.get("device") === "cpu" ? ("cpu" as const) : ("software" as const), logEvery: 1 };
+const common = {
+  name: "closed tab",
+  device: asked.get("device") === "cpu" ? ("cpu" as const) : ("software" as const),
+  logEvery: 1,
+};
 
 if (asked.get("visit") === "first") {
   const run = new TrainingWorker(open, { onCheckpoint: (step) => step === 8 && report([]) });

@@ -44,7 +44,12 @@ async function inNode(say) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => text.trimEnd().split("\n").forEach((line) => say(line)));
+    stream.setEncoding("utf8").on("data", (text) =>
+      text
+        .trimEnd()
+        .split("\n")
+        .forEach((line) => say(line)),
+    );
   }
   const code = await new Promise((done) => child.on("exit", (code, signal) => done(code ?? signal)));
   return code === 0 ? [] : [`Node ended with ${code}`];
@@ -71,7 +76,9 @@ async function work() {
     const failed = await run(say).catch((error) => [error instanceof Error ? (error.stack ?? error.message) : String(error)]);
     bad += failed.length;
     for (const what of failed) say(`FAILED ${what}`);
-    say(`${failed.length === 0 ? "all passed" : `${failed.length} failed`} in ${((performance.now() - start) / 1000).toFixed(0)} s`);
+    say(
+      `${failed.length === 0 ? "all passed" : `${failed.length} failed`} in ${((performance.now() - start) / 1000).toFixed(0)} s`,
+    );
   }
 }
 // Compiling shaders keeps one core busy: two places at a time take little more than half as long.

@@ -51,6 +51,8 @@ export async function runSuite({ device, wasm, everyCase, file, tell }: SuitePla
     const apart = expected.map((loss, step) => Math.abs(loss - (losses[step] ?? Number.NaN)));
     const most = Math.max(...apart);
     tell(`suite  a training run: ${losses.length} losses, at most ${most.toExponential(1)} from the native ones`);
-    return losses.length === expected.length && most <= TOLERANCE ? [] : [`the losses differ by ${most}: ${Array.from(losses).join(", ")}`];
+    return losses.length === expected.length && most <= TOLERANCE
+      ? []
+      : [`the losses differ by ${most}: ${Array.from(losses).join(", ")}`];
   }
 }

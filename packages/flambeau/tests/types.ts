@@ -4,8 +4,31 @@
  */
 
 import {
-  DataLoader, Device, Generator, grad, init, io, items, kernel, memory, nn, noGrad, optim, scope, stats, tensor, train_mnist,
-  Trainer, zeros, type DeviceInfo, type DType, type Nested, type Outcome, type Summary, type Tensor, type TypedArray,
+  DataLoader,
+  Device,
+  Generator,
+  grad,
+  init,
+  io,
+  items,
+  kernel,
+  memory,
+  nn,
+  noGrad,
+  optim,
+  scope,
+  stats,
+  tensor,
+  train_mnist,
+  Trainer,
+  zeros,
+  type DeviceInfo,
+  type DType,
+  type Nested,
+  type Outcome,
+  type Summary,
+  type Tensor,
+  type TypedArray,
 } from "flambeau";
 import { runTraining, TrainingWorker, type StartOptions } from "flambeau/worker";
 
@@ -26,7 +49,10 @@ export async function values(): Promise<void> {
   same<typeof item, number>(true);
   const several = await items([x, x]);
   same<typeof several, number[]>(true);
-  tensor([[1, 2], [3, 4]]);
+  tensor([
+    [1, 2],
+    [3, 4],
+  ]);
   tensor(Float32Array.of(1, 2), { shape: [2, 1], dtype: "f32" });
   // @ts-expect-error text is no number
   tensor(["one"]);
@@ -124,7 +150,10 @@ export async function training(): Promise<void> {
       same<typeof metrics, Record<string, number>>(true);
     },
   });
-  const outcome = (model: Net, [x, y]: Tensor[]): Outcome => ({ loss: model.forward(x as Tensor).mseLoss(y as Tensor), count: 4 });
+  const outcome = (model: Net, [x, y]: Tensor[]): Outcome => ({
+    loss: model.forward(x as Tensor).mseLoss(y as Tensor),
+    count: 4,
+  });
   const summary = await trainer.fit(batches, outcome);
   same<typeof summary, Summary>(true);
   same<Summary["stopped"], "done" | "asked" | "early">(true);

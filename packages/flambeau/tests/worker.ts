@@ -40,7 +40,9 @@ function cnn(): Training<nn.Layer> {
 }
 
 /** A module whose only function is `unreachable`. */
-const BROKEN = Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11]);
+const BROKEN = Uint8Array.from([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11,
+]);
 
 runTraining((settings, tell) => {
   const { model = "line", trap = false } = (settings ?? {}) as Settings;

@@ -39,7 +39,12 @@ function DeviceBadge() {
 function ThemeSwitch() {
   const [choice, choose] = useThemeChoice();
   return (
-    <button type="button" className="theme-switch" onClick={() => choose(NEXT[choice])} aria-label={`Theme: ${THEME[choice]}. Change it.`}>
+    <button
+      type="button"
+      className="theme-switch"
+      onClick={() => choose(NEXT[choice])}
+      aria-label={`Theme: ${THEME[choice]}. Change it.`}
+    >
       {THEME[choice]}
     </button>
   );

@@ -45,7 +45,11 @@ export function LineChart({ label, series, xName = "step", write, range, height 
   const latest = useRef(series);
   latest.current = series;
   const theme = useTheme();
-  const shape = JSON.stringify([series.map(({ name, colour, dashed, points }) => [name, colour, dashed, points]), range, logarithmic]);
+  const shape = JSON.stringify([
+    series.map(({ name, colour, dashed, points }) => [name, colour, dashed, points]),
+    range,
+    logarithmic,
+  ]);
 
   useEffect(() => {
     const element = frame.current;
@@ -69,15 +73,17 @@ export function LineChart({ label, series, xName = "step", write, range, height 
         cursor: { drag: { x: true, y: false } },
         series: [
           { label: xName, value: (_, value: number | null) => (value === null ? "–" : String(value)) },
-          ...latest.current.map(({ name, colour, dashed, points }): uPlot.Series => ({
-            label: name,
-            stroke: cssColour(`--series-${colour}`),
-            width: 2,
-            spanGaps: true,
-            points: { show: points ?? false, size: 5 },
-            ...(dashed === true && { dash: [6, 4] }),
-            value: (_, value: number | null) => (value === null ? "–" : (write ?? defaultWrite)(value)),
-          })),
+          ...latest.current.map(
+            ({ name, colour, dashed, points }): uPlot.Series => ({
+              label: name,
+              stroke: cssColour(`--series-${colour}`),
+              width: 2,
+              spanGaps: true,
+              points: { show: points ?? false, size: 5 },
+              ...(dashed === true && { dash: [6, 4] }),
+              value: (_, value: number | null) => (value === null ? "–" : (write ?? defaultWrite)(value)),
+            }),
+          ),
         ],
         axes: [axis, { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) }],
       },

@@ -30,9 +30,13 @@ export function Field({ label, hint, problem, value, children }: FieldProps) {
         {value !== undefined && <span className="number">{value}</span>}
       </label>
       {children(id)}
-      {problem !== undefined ? <span className="field-problem" role="alert">{problem}</span>
-      : hint !== undefined ? <span className="field-hint">{hint}</span>
-      : null}
+      {problem !== undefined ? (
+        <span className="field-problem" role="alert">
+          {problem}
+        </span>
+      ) : hint !== undefined ? (
+        <span className="field-hint">{hint}</span>
+      ) : null}
     </div>
   );
 }
@@ -50,7 +54,17 @@ interface NumberFieldProps {
 }
 
 /** A number that is taken when it makes sense; what does not is shown as wrong and left to be mended. */
-export function NumberField({ label, value, onChange, min = -Infinity, max = Infinity, step = "any", whole = false, hint, disabled }: NumberFieldProps) {
+export function NumberField({
+  label,
+  value,
+  onChange,
+  min = -Infinity,
+  max = Infinity,
+  step = "any",
+  whole = false,
+  hint,
+  disabled,
+}: NumberFieldProps) {
   const [typed, setTyped] = useState(String(value));
   useEffect(() => setTyped((before) => (Number(before) === value ? before : String(value))), [value]);
   const bad = (text: string) => {
@@ -98,7 +112,13 @@ export function Select<T extends string>({ label, value, options, onChange, hint
   return (
     <Field label={label} hint={hint}>
       {(id) => (
-        <select id={id} className="input" value={value} disabled={disabled} onChange={({ target }) => onChange(target.value as T)}>
+        <select
+          id={id}
+          className="input"
+          value={value}
+          disabled={disabled}
+          onChange={({ target }) => onChange(target.value as T)}
+        >
           {options.map(([option, name]) => (
             <option key={option} value={option}>
               {name}
@@ -143,7 +163,17 @@ export function Slider({ label, value, min, max, step = 1, write = String, onCha
   );
 }
 
-export function Check({ label, value, onChange, disabled }: { label: string; value: boolean; onChange: (value: boolean) => void; disabled?: boolean }) {
+export function Check({
+  label,
+  value,
+  onChange,
+  disabled,
+}: {
+  label: string;
+  value: boolean;
+  onChange: (value: boolean) => void;
+  disabled?: boolean;
+}) {
   return (
     <label className="check">
       <input type="checkbox" checked={value} disabled={disabled} onChange={({ target }) => onChange(target.checked)} />

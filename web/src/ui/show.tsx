@@ -14,7 +14,17 @@ export function PageHead({ title, children }: { title: string; children?: ReactN
 }
 
 /** A card with a title; `note` stands at its end. */
-export function Panel({ title, note, children, className = "" }: { title?: string; note?: ReactNode; children: ReactNode; className?: string }) {
+export function Panel({
+  title,
+  note,
+  children,
+  className = "",
+}: {
+  title?: string;
+  note?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
   return (
     <section className={`panel ${className}`}>
       {(title !== undefined || note !== undefined) && (
@@ -58,8 +68,18 @@ export function Progress({ label, part }: { label: string; part?: number | undef
   return (
     <div className="progress">
       <span>{label}</span>
-      <div className="progress-track" role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}>
-        <div className={`progress-fill ${percent === undefined ? "unknown" : ""}`} style={percent === undefined ? undefined : { width: `${percent}%` }} />
+      <div
+        className="progress-track"
+        role="progressbar"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={percent}
+      >
+        <div
+          className={`progress-fill ${percent === undefined ? "unknown" : ""}`}
+          style={percent === undefined ? undefined : { width: `${percent}%` }}
+        />
       </div>
     </div>
   );

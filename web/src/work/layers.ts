@@ -23,7 +23,13 @@ interface KindRule {
   parameters(input: ItemShape, values: readonly number[]): number;
 }
 
-const whole = (label: string, initial: number, min: number, max: number): LayerField => ({ label, initial, min, max, whole: true });
+const whole = (label: string, initial: number, min: number, max: number): LayerField => ({
+  label,
+  initial,
+  min,
+  max,
+  whole: true,
+});
 const product = (shape: ItemShape) => shape.reduce((size, each) => size * each, 1);
 
 function picture(shape: ItemShape): readonly [number, number, number] {
@@ -36,7 +42,8 @@ function picture(shape: ItemShape): readonly [number, number, number] {
 
 function features(shape: ItemShape): number {
   const [count, ...rest] = shape;
-  if (count === undefined || rest.length > 0) throw new Error(`needs features in a row, and gets ${written(shape)}: put Flatten before it`);
+  if (count === undefined || rest.length > 0)
+    throw new Error(`needs features in a row, and gets ${written(shape)}: put Flatten before it`);
   return count;
 }
 
@@ -86,8 +93,18 @@ export const KINDS = {
       return 9 * channels * out + 2 * out + 9 * out * out + 2 * out + shortcut;
     },
   },
-  maxpool: { name: "Max pooling", fields: [whole("size", 2, 2, 8)], shape: (input, values) => pool(input, at(values, 0)), parameters: () => 0 },
-  avgpool: { name: "Mean pooling", fields: [whole("size", 2, 2, 8)], shape: (input, values) => pool(input, at(values, 0)), parameters: () => 0 },
+  maxpool: {
+    name: "Max pooling",
+    fields: [whole("size", 2, 2, 8)],
+    shape: (input, values) => pool(input, at(values, 0)),
+    parameters: () => 0,
+  },
+  avgpool: {
+    name: "Mean pooling",
+    fields: [whole("size", 2, 2, 8)],
+    shape: (input, values) => pool(input, at(values, 0)),
+    parameters: () => 0,
+  },
   globalpool: { name: "Global mean", fields: [], shape: (input) => [picture(input)[0]], parameters: () => 0 },
   flatten: { name: "Flatten", fields: [], shape: (input) => [product(input)], parameters: () => 0 },
   relu: activation("ReLU"),

@@ -72,7 +72,16 @@ export interface Inspection {
 export type Note =
   | { kind: "loading"; label: string; part: number | undefined }
   | { kind: "set"; shape: ItemShape; classes: string[]; train: number; test: number; parameters: number }
-  | { kind: "stats"; step: number; stepMs: number; samplesPerSecond: number; memory: number; peak: number; kernels: number; submissions: number }
+  | {
+      kind: "stats";
+      step: number;
+      stepMs: number;
+      samplesPerSecond: number;
+      memory: number;
+      peak: number;
+      kernels: number;
+      submissions: number;
+    }
   | { kind: "assessment"; assessment: Assessment }
   | { kind: "inspection"; inspection: Inspection };
 
@@ -80,5 +89,11 @@ export type Note =
 export type Question = { kind: "assess" } | { kind: "inspect" } | { kind: "export" };
 
 /** What the reader of files is given, and what it says. */
-export type ReadTask = { kind: "idx"; files: File[]; names?: string[] } | { kind: "csv"; file: File } | { kind: "folder"; files: File[]; size: number; channels: 1 | 3 };
-export type ReadReport = { type: "progress"; label: string; part: number } | { type: "set"; set: DataSet } | { type: "failed"; message: string };
+export type ReadTask =
+  | { kind: "idx"; files: File[]; names?: string[] }
+  | { kind: "csv"; file: File }
+  | { kind: "folder"; files: File[]; size: number; channels: 1 | 3 };
+export type ReadReport =
+  | { type: "progress"; label: string; part: number }
+  | { type: "set"; set: DataSet }
+  | { type: "failed"; message: string };

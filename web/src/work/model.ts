@@ -17,7 +17,8 @@ class ResidualBlock extends nn.Module {
     this.bn1 = nn.batchNorm2d(out);
     this.conv2 = nn.conv2d(out, out, 3, { padding: 1, bias: false });
     this.bn2 = nn.batchNorm2d(out);
-    this.shortcut = channels === out && stride === 1 ? [] : [nn.conv2d(channels, out, 1, { stride, bias: false }), nn.batchNorm2d(out)];
+    this.shortcut =
+      channels === out && stride === 1 ? [] : [nn.conv2d(channels, out, 1, { stride, bias: false }), nn.batchNorm2d(out)];
   }
 
   forward(x: Tensor): Tensor {

@@ -12,7 +12,10 @@ export type PredictReport =
   | { type: "read"; id: number; probabilities: Float32Array }
   | { type: "failed"; id: number; message: string };
 
-const world = globalThis as unknown as { postMessage(report: PredictReport): void; onmessage: ((event: MessageEvent<PredictTask>) => void) | null };
+const world = globalThis as unknown as {
+  postMessage(report: PredictReport): void;
+  onmessage: ((event: MessageEvent<PredictTask>) => void) | null;
+};
 let loaded: { model: nn.Sequential; shape: ItemShape } | undefined;
 
 async function answer(task: PredictTask): Promise<PredictReport> {
@@ -37,11 +40,13 @@ async function answer(task: PredictTask): Promise<PredictReport> {
 let last: Promise<void> = Promise.resolve();
 world.onmessage = ({ data: task }) => {
   last = last.then(async () => {
-    const report = await answer(task).catch((error: unknown): PredictReport => ({
-      type: "failed",
-      id: task.id,
-      message: (error instanceof Error ? error.message : String(error)).replace(/^flambeau: /, ""),
-    }));
+    const report = await answer(task).catch(
+      (error: unknown): PredictReport => ({
+        type: "failed",
+        id: task.id,
+        message: (error instanceof Error ? error.message : String(error)).replace(/^flambeau: /, ""),
+      }),
+    );
     world.postMessage(report);
   });
 };

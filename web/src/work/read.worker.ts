@@ -4,7 +4,10 @@ import { data, init } from "flambeau";
 import type { DataSet, Part, ReadReport, ReadTask } from "./messages.js";
 import type { ItemShape } from "./layers.js";
 
-const world = globalThis as unknown as { postMessage(report: ReadReport): void; onmessage: ((event: MessageEvent<ReadTask>) => void) | null };
+const world = globalThis as unknown as {
+  postMessage(report: ReadReport): void;
+  onmessage: ((event: MessageEvent<ReadTask>) => void) | null;
+};
 const MOST_CLASSES = 256;
 /** The share of items that is kept back where there are no test files. */
 const TEST_SHARE = 0.2;
@@ -45,7 +48,11 @@ async function readIdx(files: File[], names: string[] | undefined): Promise<Data
   await init({ device: "cpu" });
   const read: IdxFile[] = [];
   for (const file of files) {
-    const { data: values, shape, dtype } = await data.readIdx(file).catch((error: unknown) => {
+    const {
+      data: values,
+      shape,
+      dtype,
+    } = await data.readIdx(file).catch((error: unknown) => {
       throw new Error(`${file.name} is no idx file: ${error instanceof Error ? error.message : String(error)}`);
     });
     if (!(values instanceof Uint8Array)) throw new Error(`${file.name} holds ${dtype} values; bytes are expected`);
@@ -56,7 +63,8 @@ async function readIdx(files: File[], names: string[] | undefined): Promise<Data
   const pair = (tested: boolean, only: boolean): Part & { shape: ItemShape } => {
     const what = tested ? "test" : "training";
     const [x, y] = [pictures, labels].map((list) => list.find((file) => only || isTest(file) === tested));
-    if (x === undefined || y === undefined) throw new Error(`the ${what} ${x === undefined ? "pictures" : "labels"} are missing among the files`);
+    if (x === undefined || y === undefined)
+      throw new Error(`the ${what} ${x === undefined ? "pictures" : "labels"} are missing among the files`);
     if (x.shape[0] !== y.shape[0]) throw new Error(`${x.name} has ${x.shape[0]} pictures, ${y.name} has ${y.shape[0]} labels`);
     const [, height = 1, width = 1] = x.shape;
     return { items: x.values, labels: y.values, shape: x.shape.length === 4 ? x.shape.slice(1) : [1, height, width] };
@@ -68,7 +76,13 @@ async function readIdx(files: File[], names: string[] | undefined): Promise<Data
   const count = parts.train.labels.reduce((most, label) => Math.max(most, label), 0) + 1;
   const classes = Array.from({ length: Math.max(count, names?.length ?? 0) }, (_, index) => names?.[index] ?? String(index));
   const plain = ({ items, labels }: Part): Part => ({ items, labels });
-  return { name: names === undefined ? "idx files" : "Fashion-MNIST", shape: first.shape, classes, train: plain(parts.train), test: plain(parts.test) };
+  return {
+    name: names === undefined ? "idx files" : "Fashion-MNIST",
+    shape: first.shape,
+    classes,
+    train: plain(parts.train),
+    test: plain(parts.test),
+  };
 }
 
 async function readCsv(file: File): Promise<DataSet> {
@@ -78,14 +92,20 @@ async function readCsv(file: File): Promise<DataSet> {
   const columns = table.names.filter((name) => name !== target);
   if (target === undefined || columns.length === 0) throw new Error("the table needs a column of labels and columns of numbers");
   const { labels, names } = table.classes(target);
-  if (names.length > MOST_CLASSES) throw new Error(`the column “${target}” has ${names.length} different labels; at most ${MOST_CLASSES} are classes`);
+  if (names.length > MOST_CLASSES)
+    throw new Error(`the column “${target}” has ${names.length} different labels; at most ${MOST_CLASSES} are classes`);
   const numbers = table.numbers(...columns).data as Float32Array;
   const side = Math.sqrt(columns.length);
   const isPicture = Number.isInteger(side) && side >= 8;
   const most = numbers.reduce((top, value) => Math.max(top, value), 0);
   const items = isPicture ? numbers.map((value) => (most > 1.5 ? value / 255 : value)) : standardised(numbers, columns.length);
   const part = { items, labels: Uint8Array.from(labels.data as ArrayLike<number>, Number) };
-  return { name: file.name, shape: isPicture ? [1, side, side] : [columns.length], classes: names, ...divide(part, columns.length) };
+  return {
+    name: file.name,
+    shape: isPicture ? [1, side, side] : [columns.length],
+    classes: names,
+    ...divide(part, columns.length),
+  };
 }
 
 /** Columns with mean 0 and deviation 1. */
@@ -118,7 +138,9 @@ async function readFolder(files: File[], size: number, channels: 1 | 3): Promise
   const pictures = files.filter(({ name, type }) => type.startsWith("image/") || /\.(png|jpe?g|webp|gif|bmp)$/i.test(name));
   const classes = [...new Set(pictures.map(folderOf))].sort();
   if (classes.length < 2) {
-    throw new Error(`${pictures.length} pictures in ${classes.length} folders: put the pictures of each class into a folder of its own`);
+    throw new Error(
+      `${pictures.length} pictures in ${classes.length} folders: put the pictures of each class into a folder of its own`,
+    );
   }
   if (classes.length > MOST_CLASSES) throw new Error(`${classes.length} folders: at most ${MOST_CLASSES} can be classes`);
   const area = size * size;
@@ -139,7 +161,8 @@ async function readFolder(files: File[], size: number, channels: 1 | 3): Promise
       if (channels === 1) items[start + place] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
       else [red, green, blue].forEach((value, channel) => (items[start + channel * area + place] = value));
     }
-    if (index % 16 === 0) world.postMessage({ type: "progress", label: `Reading ${pictures.length} pictures`, part: index / pictures.length });
+    if (index % 16 === 0)
+      world.postMessage({ type: "progress", label: `Reading ${pictures.length} pictures`, part: index / pictures.length });
   }
   const labels = Uint8Array.from(pictures, (file) => classes.indexOf(folderOf(file)));
   return { name: "Pictures", shape: [channels, size, size], classes, ...divide({ items, labels }, channels * area) };
@@ -147,9 +170,11 @@ async function readFolder(files: File[], size: number, channels: 1 | 3): Promise
 
 world.onmessage = ({ data: task }) => {
   const reading =
-    task.kind === "idx" ? readIdx(task.files, task.names)
-    : task.kind === "csv" ? readCsv(task.file)
-    : readFolder(task.files, task.size, task.channels);
+    task.kind === "idx"
+      ? readIdx(task.files, task.names)
+      : task.kind === "csv"
+        ? readCsv(task.file)
+        : readFolder(task.files, task.size, task.channels);
   reading.then(
     (set) => world.postMessage({ type: "set", set }),
     (error: unknown) => world.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) }),

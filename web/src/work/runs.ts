@@ -108,12 +108,23 @@ class Runs {
     await this.#next();
   }
 
-  async #train({ settings, device, source, weights, session, paused = false, untrained = false, name }: StartRequest): Promise<void> {
+  async #train({
+    settings,
+    device,
+    source,
+    weights,
+    session,
+    paused = false,
+    untrained = false,
+    name,
+  }: StartRequest): Promise<void> {
     this.#count += 1;
     const model = nameOf(settings.layers);
     const run: Run = {
       id: this.#count,
-      name: name ?? `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
+      name:
+        name ??
+        `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
       settings,
       device,
       checkpoints: session?.checkpoints ?? freeCheckpoints(),
@@ -186,44 +197,59 @@ class Runs {
 
   #open(run: Run, paused: boolean): TrainingWorker {
     const changed = () => this.changes.changed();
-    return new TrainingWorker(() => new Worker(new URL("./train.worker.ts", import.meta.url), { type: "module", name: "training" }), {
-      onDevice: (info) => {
-        run.info = info;
-        if (run.lr !== run.settings.lr) this.#worker?.setLearningRate(run.lr);
-        run.loading = { label: "Preparing the data and the model", part: undefined };
-        changed();
+    return new TrainingWorker(
+      () => new Worker(new URL("./train.worker.ts", import.meta.url), { type: "module", name: "training" }),
+      {
+        onDevice: (info) => {
+          run.info = info;
+          if (run.lr !== run.settings.lr) this.#worker?.setLearningRate(run.lr);
+          run.loading = { label: "Preparing the data and the model", part: undefined };
+          changed();
+        },
+        onNote: (note) => {
+          this.#noted(run, note as Note, paused);
+          changed();
+        },
+        onProgress: (progress) => {
+          this.#progressed(run, progress);
+          changed();
+        },
+        onPaused: (step) => {
+          run.step = step;
+          run.state = "paused";
+          run.loading = undefined;
+          this.changes.changed(true);
+          void this.#look(run);
+        },
+        onCheckpoint: (step) => {
+          if (run.settings.data === "mnist")
+            saveSession({
+              checkpoints: run.checkpoints,
+              settings: run.settings,
+              device: run.device,
+              step,
+              steps: run.steps,
+              lr: run.lr,
+              curve: run.curve,
+              date: Date.now(),
+            });
+        },
+        onRecovered: ({ why, step, info }) => {
+          run.events.push(
+            `The GPU was lost (${why}). Training went on from step ${step} on ${info.type === "gpu" ? "a new GPU device" : "the CPU"}.`,
+          );
+          run.info = info;
+          cutCurve(run.curve, step);
+          run.step = step;
+          run.loading = undefined;
+          this.changes.changed(true);
+        },
+        onRestarted: (why) => {
+          run.events.push(`The worker broke (${why}) and was replaced.`);
+          changed();
+        },
       },
-      onNote: (note) => {
-        this.#noted(run, note as Note, paused);
-        changed();
-      },
-      onProgress: (progress) => {
-        this.#progressed(run, progress);
-        changed();
-      },
-      onPaused: (step) => {
-        run.step = step;
-        run.state = "paused";
-        run.loading = undefined;
-        this.changes.changed(true);
-        void this.#look(run);
-      },
-      onCheckpoint: (step) => {
-        if (run.settings.data === "mnist") saveSession({ checkpoints: run.checkpoints, settings: run.settings, device: run.device, step, steps: run.steps, lr: run.lr, curve: run.curve, date: Date.now() });
-      },
-      onRecovered: ({ why, step, info }) => {
-        run.events.push(`The GPU was lost (${why}). Training went on from step ${step} on ${info.type === "gpu" ? "a new GPU device" : "the CPU"}.`);
-        run.info = info;
-        cutCurve(run.curve, step);
-        run.step = step;
-        run.loading = undefined;
-        this.changes.changed(true);
-      },
-      onRestarted: (why) => {
-        run.events.push(`The worker broke (${why}) and was replaced.`);
-        changed();
-      },
-    });
+    );
   }
 
   #noted(run: Run, note: Note, paused: boolean): void {
@@ -252,7 +278,8 @@ class Runs {
   #assessed(run: Run, assessment: Assessment): void {
     const { curve } = run;
     run.assessment = assessment;
-    if (curve.testStep.at(-1) === assessment.step) for (const list of [curve.testStep, curve.testLoss, curve.testAccuracy]) list.pop();
+    if (curve.testStep.at(-1) === assessment.step)
+      for (const list of [curve.testStep, curve.testLoss, curve.testAccuracy]) list.pop();
     curve.testStep.push(assessment.step);
     curve.testLoss.push(assessment.loss);
     curve.testAccuracy.push(assessment.accuracy);

@@ -18,8 +18,10 @@ interface Entry {
 export function readHead(bytes: Uint8Array): FileHead {
   if (bytes.length < 8) throw new Error(`this is no safetensors file: it has only ${bytes.length} bytes`);
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true));
-  if (length > MOST_HEAD || length < 2) throw new Error("this is no safetensors file: it does not begin with the length of its head");
-  if (8 + length > bytes.length) throw new Error(`the file is damaged: its head should have ${length} bytes, the whole file has ${bytes.length}`);
+  if (length > MOST_HEAD || length < 2)
+    throw new Error("this is no safetensors file: it does not begin with the length of its head");
+  if (8 + length > bytes.length)
+    throw new Error(`the file is damaged: its head should have ${length} bytes, the whole file has ${bytes.length}`);
   let entries: Record<string, Entry | Record<string, string>>;
   try {
     entries = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(8, 8 + length))) as typeof entries;
@@ -31,7 +33,8 @@ export function readHead(bytes: Uint8Array): FileHead {
   let end = 0;
   for (const [name, entry] of Object.entries(named) as [string, Entry][]) {
     const { dtype, shape, data_offsets: offsets } = entry;
-    if (typeof dtype !== "string" || !Array.isArray(shape) || !Array.isArray(offsets)) throw new Error(`the file is damaged: ${name} is not described`);
+    if (typeof dtype !== "string" || !Array.isArray(shape) || !Array.isArray(offsets))
+      throw new Error(`the file is damaged: ${name} is not described`);
     tensors.push({ name, dtype, shape: shape as number[] });
     end = Math.max(end, Number(offsets[1]));
   }

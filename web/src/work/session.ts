@@ -64,7 +64,9 @@ export function saveSession(session: Session): void {
 /** The run that was not finished, if there is one. */
 export function lastSession(): Session | undefined {
   try {
-    const saved = JSON.parse(localStorage.getItem(SESSION_KEY) ?? "null") as (Omit<Session, "settings"> & { settings: string }) | null;
+    const saved = JSON.parse(localStorage.getItem(SESSION_KEY) ?? "null") as
+      | (Omit<Session, "settings"> & { settings: string })
+      | null;
     if (typeof saved?.checkpoints !== "string") return undefined;
     return { ...saved, settings: readQuery(trainSchema, new URLSearchParams(saved.settings)) };
   } catch {

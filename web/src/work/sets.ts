@@ -4,7 +4,12 @@ import { data, io, tensor, type Tensor } from "flambeau";
 import type { ItemShape } from "./layers.js";
 import type { DataSet, DataSource, Note, Part } from "./messages.js";
 
-const FILES = ["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"] as const;
+const FILES = [
+  "train-images-idx3-ubyte.gz",
+  "train-labels-idx1-ubyte.gz",
+  "t10k-images-idx3-ubyte.gz",
+  "t10k-labels-idx1-ubyte.gz",
+] as const;
 /** The bytes of the four files together, for the bar until the server has said them. */
 const MNIST_BYTES = 11_369_320;
 
@@ -51,7 +56,11 @@ const sizeOf = (shape: ItemShape) => shape.reduce((product, size) => product * s
 export function hostArrays({ items, labels }: Part, shape: ItemShape, most = labels.length): [data.HostArray, data.HostArray] {
   const count = Math.min(most, labels.length);
   return [
-    { data: items.subarray(0, count * sizeOf(shape)), shape: [count, ...shape], dtype: items instanceof Uint8Array ? "u8" : "f32" },
+    {
+      data: items.subarray(0, count * sizeOf(shape)),
+      shape: [count, ...shape],
+      dtype: items instanceof Uint8Array ? "u8" : "f32",
+    },
     { data: labels.subarray(0, count), shape: [count], dtype: "u8" },
   ];
 }

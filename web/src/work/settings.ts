@@ -59,10 +59,26 @@ export interface Preset {
 const plain = { items: 0, steps: 0, decay: 0, shift: 0, zoom: 0, noise: 0, mirror: false, optimizer: "adam", lr: 0.001 } as const;
 
 export const PRESETS: readonly Preset[] = [
-  { name: "Quick look", about: "A small perceptron, one pass over the data", settings: { ...plain, layers: MODELS.mlp, batch: 64, epochs: 1 } },
+  {
+    name: "Quick look",
+    about: "A small perceptron, one pass over the data",
+    settings: { ...plain, layers: MODELS.mlp, batch: 64, epochs: 1 },
+  },
   { name: "Perceptron", about: "784 → 128 → 10, about 98 %", settings: { ...plain, layers: MODELS.mlp, batch: 64, epochs: 5 } },
   { name: "Convolutions", about: "A small CNN, about 99 %", settings: { ...plain, layers: MODELS.cnn, batch: 64, epochs: 3 } },
-  { name: "Residual", about: "A small ResNet with shifted and zoomed pictures", settings: { ...plain, layers: MODELS.resnet, batch: 128, epochs: 3, shift: 2, zoom: 0.1 } },
-  { name: "Overfit", about: "500 pictures only: the curves part", settings: { ...plain, layers: MODELS.mlp, batch: 32, epochs: 40, items: 500 } },
-  { name: "Too fast", about: "Plain SGD at a rate that is too high", settings: { ...plain, layers: MODELS.mlp, batch: 64, epochs: 1, optimizer: "sgd", lr: 3 } },
+  {
+    name: "Residual",
+    about: "A small ResNet with shifted and zoomed pictures",
+    settings: { ...plain, layers: MODELS.resnet, batch: 128, epochs: 3, shift: 2, zoom: 0.1 },
+  },
+  {
+    name: "Overfit",
+    about: "500 pictures only: the curves part",
+    settings: { ...plain, layers: MODELS.mlp, batch: 32, epochs: 40, items: 500 },
+  },
+  {
+    name: "Too fast",
+    about: "Plain SGD at a rate that is too high",
+    settings: { ...plain, layers: MODELS.mlp, batch: 64, epochs: 1, optimizer: "sgd", lr: 3 },
+  },
 ];

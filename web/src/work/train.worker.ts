@@ -1,6 +1,17 @@
 /** The worker that trains: one run, as its task says. */
 
-import { correct, currentDevice, DataLoader, io, manualSeed, nn, optim, type Progress, type Tensor, type Trainer } from "flambeau";
+import {
+  correct,
+  currentDevice,
+  DataLoader,
+  io,
+  manualSeed,
+  nn,
+  optim,
+  type Progress,
+  type Tensor,
+  type Trainer,
+} from "flambeau";
 import { runTraining } from "flambeau/worker";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
@@ -104,11 +115,18 @@ runTraining<nn.Sequential>(async (given, report) => {
       const { step } = trainer;
       switch (asked.kind) {
         case "assess":
-          return assess(model, set, step, set.test.labels.length, (part) => tell({ kind: "loading", label: "Reading the whole test set", part }));
+          return assess(model, set, step, set.test.labels.length, (part) =>
+            tell({ kind: "loading", label: "Reading the whole test set", part }),
+          );
         case "inspect":
           return inspect(model, set, step);
         case "export": {
-          const metadata = { format: "pt", layers: settings.layers, shape: JSON.stringify(shape), classes: JSON.stringify(classes) };
+          const metadata = {
+            format: "pt",
+            layers: settings.layers,
+            shape: JSON.stringify(shape),
+            classes: JSON.stringify(classes),
+          };
           return io.writeSafetensors(model.stateDict(), metadata);
         }
       }

@@ -57,10 +57,13 @@ export interface ConvTransposeOptions {
   bias?: boolean;
 }
 
-const conv = (kind: string) => (inputs: number, outputs: number, kernel: Sizes, options: ConvOptions = {}) =>
-  new Layer(kind, { inputs, outputs, kernel, ...options });
+const conv =
+  (kind: string) =>
+  (inputs: number, outputs: number, kernel: Sizes, options: ConvOptions = {}) =>
+    new Layer(kind, { inputs, outputs, kernel, ...options });
 const convTranspose =
-  (kind: string) => (inputs: number, outputs: number, kernel: Sizes, options: ConvTransposeOptions = {}) =>
+  (kind: string) =>
+  (inputs: number, outputs: number, kernel: Sizes, options: ConvTransposeOptions = {}) =>
     new Layer(kind, { inputs, outputs, kernel, ...options });
 
 /** A convolution over (N, C, L). */
@@ -83,10 +86,14 @@ export interface PoolOptions {
   ceilMode?: boolean;
 }
 
-const maxPool = (kind: string) => (kernel: Sizes, options: PoolOptions & { dilation?: Sizes } = {}) =>
-  new Layer(kind, { kernel, ...options });
-const avgPool = (kind: string) => (kernel: Sizes, options: PoolOptions & { countIncludePad?: boolean } = {}) =>
-  new Layer(kind, { kernel, ...options });
+const maxPool =
+  (kind: string) =>
+  (kernel: Sizes, options: PoolOptions & { dilation?: Sizes } = {}) =>
+    new Layer(kind, { kernel, ...options });
+const avgPool =
+  (kind: string) =>
+  (kernel: Sizes, options: PoolOptions & { countIncludePad?: boolean } = {}) =>
+    new Layer(kind, { kernel, ...options });
 const adaptive = (kind: string) => (output: Sizes) => new Layer(kind, { output });
 
 /** The largest value of each window. */
@@ -122,10 +129,14 @@ export interface BatchNormOptions {
   trackRunningStats?: boolean;
 }
 
-const batchNorm = (kind: string) => (features: number, options: BatchNormOptions & { cumulative?: true } = {}) =>
-  new Layer(kind, { features, ...options });
-const instanceNorm = (kind: string) => (features: number, options: BatchNormOptions = {}) =>
-  new Layer(kind, { features, ...options });
+const batchNorm =
+  (kind: string) =>
+  (features: number, options: BatchNormOptions & { cumulative?: true } = {}) =>
+    new Layer(kind, { features, ...options });
+const instanceNorm =
+  (kind: string) =>
+  (features: number, options: BatchNormOptions = {}) =>
+    new Layer(kind, { features, ...options });
 
 /** Normalises each feature over the batch; `cumulative` averages over all batches instead of by momentum. */
 export const batchNorm1d = batchNorm("batch_norm1d");
@@ -162,7 +173,10 @@ export const embeddingBag = (
   options: { mode?: "sum" | "mean" | "max"; paddingIndex?: number } = {},
 ) => new EmbeddingBag("embedding_bag", { rows, width, ...options });
 
-const dropping = (kind: string) => (p = 0.5) => new Layer(kind, { p });
+const dropping =
+  (kind: string) =>
+  (p = 0.5) =>
+    new Layer(kind, { p });
 /** Drops elements with probability p while training. */
 export const dropout = dropping("dropout");
 /** Drops channels with probability p while training. */
@@ -191,7 +205,10 @@ export const upsample = (options: { size?: Sizes; factor?: Sizes; mode?: Mode; a
   new Layer("upsample", options);
 
 const plain = (kind: string) => () => new Layer(kind, {});
-const along = (kind: string) => (dim = -1) => new Layer(kind, { dim });
+const along =
+  (kind: string) =>
+  (dim = -1) =>
+    new Layer(kind, { dim });
 /** max(x, 0). */
 export const relu = plain("relu");
 /** min(max(x, 0), 6). */
@@ -283,8 +300,7 @@ export const constantPad2d = constantPadding("constant_pad2d");
 export const constantPad3d = constantPadding("constant_pad3d");
 
 /** The cosine of the angle between vectors. */
-export const cosineSimilarity = (options: { dim?: number; eps?: number } = {}) =>
-  new PairLayer("cosine_similarity", options);
+export const cosineSimilarity = (options: { dim?: number; eps?: number } = {}) => new PairLayer("cosine_similarity", options);
 /** The p-norm of the difference of vectors. */
 export const pairwiseDistance = (options: { p?: number; eps?: number; keepdim?: boolean } = {}) =>
   new PairLayer("pairwise_distance", options);
@@ -369,10 +385,19 @@ export const cnn = (classes = 10) => new Layer("cnn", { classes });
 
 /** Scales gradients down so that their norm together is at most `maxNorm`; returns the norm before that. */
 export function clipGradNorm(parameters: readonly Parameter[], maxNorm: number, normType = 2): Tensor {
-  return adopt(wasm().clip_grad_norm(Uint32Array.from(parameters, (each) => each.slot), maxNorm, normType));
+  return adopt(
+    wasm().clip_grad_norm(
+      Uint32Array.from(parameters, (each) => each.slot),
+      maxNorm,
+      normType,
+    ),
+  );
 }
 
 /** Brings gradients into [−max, max]. */
 export function clipGradValue(parameters: readonly Parameter[], max: number): void {
-  wasm().clip_grad_value(Uint32Array.from(parameters, (each) => each.slot), max);
+  wasm().clip_grad_value(
+    Uint32Array.from(parameters, (each) => each.slot),
+    max,
+  );
 }

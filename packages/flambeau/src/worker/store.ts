@@ -51,7 +51,7 @@ async function database(): Promise<Store> {
   const files = (mode: IDBTransactionMode) => opened.transaction("files", mode).objectStore("files");
   return {
     write: async (name, bytes) => void (await done(files("readwrite").put(bytes, name))),
-    read: async (name) => (await done(files("readonly").get(name) as IDBRequest<Uint8Array | undefined>)),
+    read: async (name) => await done(files("readonly").get(name) as IDBRequest<Uint8Array | undefined>),
     remove: async (name) => void (await done(files("readwrite").delete(name))),
   };
 }

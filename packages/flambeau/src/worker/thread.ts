@@ -194,8 +194,22 @@ class Run<M extends Module> {
     if (problem !== undefined) throw problem;
   }
 
-  async #once(device: NonNullable<StartOptions["device"]>, resume: boolean, lost?: { why: string; attempt: number }): Promise<void> {
-    const { wasm: source, powerPreference, memoryLimit, settings, epochs = 1, maxSteps, logEvery = 50, clipGradNorm, checkpointEvery } = this.options;
+  async #once(
+    device: NonNullable<StartOptions["device"]>,
+    resume: boolean,
+    lost?: { why: string; attempt: number },
+  ): Promise<void> {
+    const {
+      wasm: source,
+      powerPreference,
+      memoryLimit,
+      settings,
+      epochs = 1,
+      maxSteps,
+      logEvery = 50,
+      clipGradNorm,
+      checkpointEvery,
+    } = this.options;
     this.#device = await init({
       device,
       onCompile: (done, all) => this.tell({ type: "compile", done, all }),

@@ -98,7 +98,10 @@ gpuTest("a GPUDevice that exists trains, and stays its owner's", async ({ adapte
   const encoder = own.createCommandEncoder();
   const pass = encoder.beginComputePass();
   pass.setPipeline(pipeline);
-  pass.setBindGroup(0, own.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [{ binding: 0, resource: { buffer } }] }));
+  pass.setBindGroup(
+    0,
+    own.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [{ binding: 0, resource: { buffer } }] }),
+  );
   pass.dispatchWorkgroups(1);
   pass.end();
   encoder.copyBufferToBuffer(buffer, 0, back, 0, 16);
@@ -113,10 +116,16 @@ gpuTest("a GPUDevice that exists trains, and stays its owner's", async ({ adapte
 test("damaged weights and checkpoints are refused with a reason, and what was there stays", async () => {
   const net = nn.mlp(4, 3, 2);
   const optimizer = optim.adam(net.parameters());
-  net.forward(ones([1, 4])).sum().backward();
+  net
+    .forward(ones([1, 4]))
+    .sum()
+    .backward();
   optimizer.step();
   const answer = await net.forward(ones([1, 4])).array();
-  const whole = { weights: await io.writeSafetensors(net.stateDict()), checkpoint: await io.writeCheckpoint(net, optimizer, { step: 3 }) };
+  const whole = {
+    weights: await io.writeSafetensors(net.stateDict()),
+    checkpoint: await io.writeCheckpoint(net, optimizer, { step: 3 }),
+  };
   const readers = {
     weights: (bytes: Uint8Array) => io.readSafetensors(bytes),
     checkpoint: (bytes: Uint8Array) => io.readCheckpoint(bytes, net, optimizer),

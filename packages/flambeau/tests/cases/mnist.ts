@@ -4,7 +4,11 @@ import { assert, test } from "../harness.js";
 /** Steps where the long tests do not run in full, and what they must reach. */
 const SHORT = { max_steps: 100, accuracy: 0.8 };
 
-test("MNIST: a perceptron reads the 10,000 test pictures: over 95 % after an epoch, over 80 % after 100 steps", async ({ file, note, thorough }) => {
+test("MNIST: a perceptron reads the 10,000 test pictures: over 95 % after an epoch, over 80 % after 100 steps", async ({
+  file,
+  note,
+  thorough,
+}) => {
   const folder = "data/mnist";
   const [trainImages, trainLabels, testImages, testLabels] = await Promise.all([
     file(`${folder}/train-images-idx3-ubyte.gz`),

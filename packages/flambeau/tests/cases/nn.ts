@@ -1,10 +1,34 @@
-import { data, io, manualSeed, memory, nn, optim, ones, randn, stats, tensor, Tensor, zeros, DataLoader, Trainer, correct } from "flambeau";
+import {
+  data,
+  io,
+  manualSeed,
+  memory,
+  nn,
+  optim,
+  ones,
+  randn,
+  stats,
+  tensor,
+  Tensor,
+  zeros,
+  DataLoader,
+  Trainer,
+  correct,
+} from "flambeau";
 import { assert, equal, near, test, throws } from "../harness.js";
 
 test("a linear layer has PyTorch's names, and computes x Wᵀ + b", async () => {
   const layer = nn.linear(3, 2);
-  equal(layer.namedParameters().map(([name]) => name), ["weight", "bias"]);
-  layer.parameter("weight").set(tensor([[1, 2, 3], [4, 5, 6]]));
+  equal(
+    layer.namedParameters().map(([name]) => name),
+    ["weight", "bias"],
+  );
+  layer.parameter("weight").set(
+    tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]),
+  );
   layer.parameter("bias").set(tensor([10, 20]));
   near(await layer.forward(tensor([[1, 1, 1]])).array(), [[16, 35]]);
   equal(layer.summary(), "Linear(in_features=3, out_features=2, bias=True)");
@@ -25,16 +49,19 @@ class Residual extends nn.Module {
 
 test("modules written as classes", async () => {
   const net = new Residual();
-  equal(net.namedParameters().map(([name]) => name), [
-    "first.weight",
-    "first.bias",
-    "second.0.weight",
-    "second.0.bias",
-    "scale",
-  ]);
+  equal(
+    net.namedParameters().map(([name]) => name),
+    ["first.weight", "first.bias", "second.0.weight", "second.0.bias", "scale"],
+  );
   equal(net.parameterCount(), 41);
-  net.forward(ones([2, 4])).sum().backward();
-  assert(net.parameters().every((parameter) => parameter.grad !== undefined), "every parameter has a gradient");
+  net
+    .forward(ones([2, 4]))
+    .sum()
+    .backward();
+  assert(
+    net.parameters().every((parameter) => parameter.grad !== undefined),
+    "every parameter has a gradient",
+  );
   const other = new Residual();
   other.loadStateDict(net.stateDict());
   near(await other.forward(ones([1, 4])).array(), await net.forward(ones([1, 4])).array());
@@ -69,21 +96,57 @@ test("every kind of layer can be made and called", async () => {
   ];
   for (const [layer, input, shape] of plain) equal(layer.forward(input).shape, shape);
   const [outputs, [hidden, cell]] = nn.lstm(3, 5, { batchFirst: true }).forward(randn([2, 4, 3]));
-  equal([outputs.shape, hidden.shape, cell.shape], [[2, 4, 5], [1, 2, 5], [1, 2, 5]]);
+  equal(
+    [outputs.shape, hidden.shape, cell.shape],
+    [
+      [2, 4, 5],
+      [1, 2, 5],
+      [1, 2, 5],
+    ],
+  );
   equal(nn.gru(3, 5).forward(randn([4, 2, 3]))[0].shape, [4, 2, 5]);
-  equal(nn.multiheadAttention(8, 2).forward(randn([5, 3, 8]), randn([5, 3, 8]), randn([5, 3, 8]), { causal: true }).shape, [5, 3, 8]);
+  equal(
+    nn.multiheadAttention(8, 2).forward(randn([5, 3, 8]), randn([5, 3, 8]), randn([5, 3, 8]), { causal: true }).shape,
+    [5, 3, 8],
+  );
   equal(nn.transformerEncoder(8, 2, { layers: 2, feedForward: 16 }).forward(randn([5, 3, 8])).shape, [5, 3, 8]);
-  equal(nn.transformer(8, 2, { encoderLayers: 1, decoderLayers: 1, feedForward: 16 }).forward(randn([5, 3, 8]), randn([4, 3, 8])).shape, [4, 3, 8]);
+  equal(
+    nn.transformer(8, 2, { encoderLayers: 1, decoderLayers: 1, feedForward: 16 }).forward(randn([5, 3, 8]), randn([4, 3, 8]))
+      .shape,
+    [4, 3, 8],
+  );
   equal(nn.bilinear(3, 4, 2).forward(randn([5, 3]), randn([5, 4])).shape, [5, 2]);
-  near(await nn.relu().forward(tensor([-1, 2])).array(), [0, 2]);
+  near(
+    await nn
+      .relu()
+      .forward(tensor([-1, 2]))
+      .array(),
+    [0, 2],
+  );
 });
 
 test("losses", async () => {
-  const [logits, labels] = [tensor([[2, 1], [0, 3]]), tensor([0, 1], { dtype: "i32" })];
+  const [logits, labels] = [
+    tensor([
+      [2, 1],
+      [0, 3],
+    ]),
+    tensor([0, 1], { dtype: "i32" }),
+  ];
   near(await logits.crossEntropy(labels).item(), 0.18092465);
   near(await logits.crossEntropy(labels, undefined, -100, "sum").item(), 0.3618493);
-  near(await tensor([1, 2]).mseLoss(tensor([0, 0])).item(), 2.5);
-  near(await tensor([1, 2]).huberLoss(tensor([0, 0])).item(), 1);
+  near(
+    await tensor([1, 2])
+      .mseLoss(tensor([0, 0]))
+      .item(),
+    2.5,
+  );
+  near(
+    await tensor([1, 2])
+      .huberLoss(tensor([0, 0]))
+      .item(),
+    1,
+  );
   await throws(() => logits.crossEntropy(labels, undefined, -100, "middle" as "mean"), "none of mean, sum, none");
 });
 
@@ -105,7 +168,18 @@ test("an optimizer that requires finite numbers moves nothing where there is a N
 });
 
 test("every optimizer lowers a loss, and its rate can be changed without a new plan", async () => {
-  const makers = [optim.sgd, optim.adam, optim.adamW, optim.adadelta, optim.adagrad, optim.adamax, optim.lion, optim.nadam, optim.radam, optim.rmsprop];
+  const makers = [
+    optim.sgd,
+    optim.adam,
+    optim.adamW,
+    optim.adadelta,
+    optim.adagrad,
+    optim.adamax,
+    optim.lion,
+    optim.nadam,
+    optim.radam,
+    optim.rmsprop,
+  ];
   for (const make of makers) {
     const w = nn.parameter(tensor([1, -2]));
     const optimizer = make([w], { lr: 0.05 });
@@ -132,7 +206,11 @@ test("lbfgs finds the minimum of a parabola", async () => {
   const optimizer = optim.lbfgs([w], { lineSearch: "strong_wolfe" });
   await optimizer.step(() => {
     w.grad = undefined;
-    const loss = w.get().sub(tensor([1, 2])).square().sum();
+    const loss = w
+      .get()
+      .sub(tensor([1, 2]))
+      .square()
+      .sum();
     loss.backward();
     return loss;
   });
@@ -184,7 +262,10 @@ function regression(seed: number, options: object = {}) {
 
 test("the trainer trains, reports, and goes on from a checkpoint as if it had never stopped", async () => {
   const seen: number[] = [];
-  const whole = regression(7, { epochs: 6, onProgress: ({ metrics }: { metrics: Record<string, number> }) => void seen.push(metrics["loss"] ?? 0) });
+  const whole = regression(7, {
+    epochs: 6,
+    onProgress: ({ metrics }: { metrics: Record<string, number> }) => void seen.push(metrics["loss"] ?? 0),
+  });
   const summary = await whole.trainer.fit(whole.loader, whole.outcome, whole.test);
   equal([summary.steps, summary.epochs.length, summary.stopped], [24, 6, "done"]);
   assert((seen.at(-1) ?? 9) < (seen[0] ?? 0), `the loss falls: ${seen.join(", ")}`);
@@ -282,5 +363,11 @@ test("idx and csv", async ({ file }) => {
   equal([table.names, table.length], [["a", "b", "kind"], 3]);
   equal(Array.from(table.numbers("a", "b").data as Float32Array), [1, 2, 3, 4, 5, 6]);
   const kinds = table.classes("kind");
-  equal([Array.from(kinds.labels.data as Int32Array), kinds.names], [[0, 1, 0], ["x", "y"]]);
+  equal(
+    [Array.from(kinds.labels.data as Int32Array), kinds.names],
+    [
+      [0, 1, 0],
+      ["x", "y"],
+    ],
+  );
 });

@@ -1,11 +1,35 @@
-import { cat, einsum, items, kernel, manualSeed, memory, noGrad, rand, randn, scope, stats, tensor, zeros, arange, grad, Generator, type Tensor } from "flambeau";
+import {
+  cat,
+  einsum,
+  items,
+  kernel,
+  manualSeed,
+  memory,
+  noGrad,
+  rand,
+  randn,
+  scope,
+  stats,
+  tensor,
+  zeros,
+  arange,
+  grad,
+  Generator,
+  type Tensor,
+} from "flambeau";
 import { assert, equal, near, test, throws } from "../harness.js";
 
 test("tensors are made from lists and typed arrays, and read back", async () => {
-  const x = tensor([[1, 2], [3, 4]]);
+  const x = tensor([
+    [1, 2],
+    [3, 4],
+  ]);
   equal(x.shape, [2, 2]);
   equal(x.dtype, "f32");
-  equal(await x.array(), [[1, 2], [3, 4]]);
+  equal(await x.array(), [
+    [1, 2],
+    [3, 4],
+  ]);
   equal(await tensor(Int32Array.of(1, -2, 3)).array(), [1, -2, 3]);
   equal(await tensor([true, false]).array(), [true, false]);
   equal(await tensor(5).item(), 5);
@@ -14,20 +38,57 @@ test("tensors are made from lists and typed arrays, and read back", async () => 
 });
 
 test("ops of the table and composites", async () => {
-  const x = tensor([[1, 2], [3, 4]]);
-  near(await x.add(1).array(), [[2, 3], [4, 5]]);
-  near(await x.mul(x).array(), [[1, 4], [9, 16]]);
-  near(await x.rsub(10).array(), [[9, 8], [7, 6]]);
-  near(await x.matmul(x).array(), [[7, 10], [15, 22]]);
+  const x = tensor([
+    [1, 2],
+    [3, 4],
+  ]);
+  near(await x.add(1).array(), [
+    [2, 3],
+    [4, 5],
+  ]);
+  near(await x.mul(x).array(), [
+    [1, 4],
+    [9, 16],
+  ]);
+  near(await x.rsub(10).array(), [
+    [9, 8],
+    [7, 6],
+  ]);
+  near(await x.matmul(x).array(), [
+    [7, 10],
+    [15, 22],
+  ]);
   near(await x.sum().item(), 10);
   near(await x.sum(0).array(), [4, 6]);
   near(await x.mean(1, true).array(), [[1.5], [3.5]]);
-  near(await x.softmax().array(), [[0.26894143, 0.73105857], [0.26894143, 0.73105857]]);
-  near(await x.t().array(), [[1, 3], [2, 4]]);
-  near(await x.gt(2).where(x, 0).array(), [[0, 0], [3, 4]]);
-  near(await x.pow(2).sqrt().array(), [[1, 2], [3, 4]], 1e-4);
-  near(await cat([x, x], 1).array(), [[1, 2, 1, 2], [3, 4, 3, 4]]);
-  near(await einsum("ij,jk->ik", [x, x]).array(), [[7, 10], [15, 22]]);
+  near(await x.softmax().array(), [
+    [0.26894143, 0.73105857],
+    [0.26894143, 0.73105857],
+  ]);
+  near(await x.t().array(), [
+    [1, 3],
+    [2, 4],
+  ]);
+  near(await x.gt(2).where(x, 0).array(), [
+    [0, 0],
+    [3, 4],
+  ]);
+  near(
+    await x.pow(2).sqrt().array(),
+    [
+      [1, 2],
+      [3, 4],
+    ],
+    1e-4,
+  );
+  near(await cat([x, x], 1).array(), [
+    [1, 2, 1, 2],
+    [3, 4, 3, 4],
+  ]);
+  near(await einsum("ij,jk->ik", [x, x]).array(), [
+    [7, 10],
+    [15, 22],
+  ]);
   near(await x.slice(1, -1).array(), [[2], [4]]);
   near(await x.reshape([-1]).array(), [1, 2, 3, 4]);
   const [values, positions] = x.reshape([4]).topk(2);
@@ -35,9 +96,24 @@ test("ops of the table and composites", async () => {
   near(await positions.array(), [3, 2]);
   equal((await arange(0, 6, 1).array()) as number[], [0, 1, 2, 3, 4, 5]);
   near(await x.std().item(), 1.2909944);
-  equal(x.split(1).map((part: Tensor) => part.shape), [[1, 2], [1, 2]]);
+  equal(
+    x.split(1).map((part: Tensor) => part.shape),
+    [
+      [1, 2],
+      [1, 2],
+    ],
+  );
   near(await items([x.sum(), x.mean()]), [10, 2.5]);
-  equal(await x.gt(2).nonzero().then((found) => found.array()), [[1, 0], [1, 1]]);
+  equal(
+    await x
+      .gt(2)
+      .nonzero()
+      .then((found) => found.array()),
+    [
+      [1, 0],
+      [1, 1],
+    ],
+  );
   near(await x.maskedSelect(x.gt(2)).then((found) => found.array()), [3, 4]);
 });
 

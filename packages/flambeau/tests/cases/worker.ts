@@ -101,16 +101,26 @@ test("a worker tells notes, and answers between steps, while paused, and after t
     onPaused: (step) => {
       asked.push(run.ask("weight"));
       if (step === 0) run.step();
-      else void run.ask("nothing").catch((error: Error) => asked.push(Promise.resolve(error.message))).then(() => run.resume());
+      else
+        void run
+          .ask("nothing")
+          .catch((error: Error) => asked.push(Promise.resolve(error.message)))
+          .then(() => run.resume());
     },
   });
   await run.start({ ...common(gpu), epochs: 1, paused: true });
   asked.push(run.ask("weight"));
   const answers = await Promise.all(asked);
   run.terminate();
-  equal(answers.map((answer) => (typeof answer === "string" ? answer : (answer as { step: number }).step)), [0, 1, "no answer to nothing", 4]);
+  equal(
+    answers.map((answer) => (typeof answer === "string" ? answer : (answer as { step: number }).step)),
+    [0, 1, "no answer to nothing", 4],
+  );
   equal(notes, [{ after: 4 }]);
-  await run.ask("weight").then(() => assert(false, "an ended worker answers"), () => undefined);
+  await run.ask("weight").then(
+    () => assert(false, "an ended worker answers"),
+    () => undefined,
+  );
 });
 
 test("a device that is lost before the first checkpoint begins anew, not from another run's checkpoint", async ({ gpu }) => {
@@ -148,7 +158,9 @@ async function disturbed(gpu: boolean, settings: object, disturb: (run: Training
   return { losses, restarts };
 }
 
-test("when WebAssembly panics while something is waited for, another worker goes on from the last checkpoint, to the same end", async ({ gpu }) => {
+test("when WebAssembly panics while something is waited for, another worker goes on from the last checkpoint, to the same end", async ({
+  gpu,
+}) => {
   const calm = await disturbed(gpu, {}, () => undefined);
   equal(calm.restarts, []);
   let crashed = false;

@@ -101,7 +101,8 @@ export class Undisturbed {
   stepsOf(digests) {
     return digests.map((digest, index) => {
       const step = this.#steps.get(digest);
-      if (step === undefined) throw new Error(`the ${index === 0 ? "latest checkpoint" : "checkpoint before"} is no checkpoint of the undisturbed run`);
+      if (step === undefined)
+        throw new Error(`the ${index === 0 ? "latest checkpoint" : "checkpoint before"} is no checkpoint of the undisturbed run`);
       return step;
     });
   }

@@ -12,7 +12,9 @@ import { attackTabs } from "./tab.mjs";
 /** The options, all of which are numbers; an error ends the program. */
 function readOptions() {
   try {
-    const options = Object.fromEntries(["minutes", "tabs", "gpus", "seed", "tab", "gpu"].map((name) => [name, { type: "string" }]));
+    const options = Object.fromEntries(
+      ["minutes", "tabs", "gpus", "seed", "tab", "gpu"].map((name) => [name, { type: "string" }]),
+    );
     const read = Object.entries(parseArgs({ options }).values).map(([name, text]) => {
       const value = Number(text);
       if (!(value >= 0) || (name !== "minutes" && !Number.isSafeInteger(value))) throw new Error(`--${name} cannot be ${text}`);

@@ -49,9 +49,11 @@ export class Session {
     const { kills, minutes, only } = this.limit;
     const left = kills === undefined ? most : Math.min(most, kills - this.kills);
     const isOver =
-      only !== undefined ? this.#cases > 0
-      : minutes !== undefined ? performance.now() - this.#started > minutes * 60_000
-      : left <= 0 || this.#cases >= kills + MISSED;
+      only !== undefined
+        ? this.#cases > 0
+        : minutes !== undefined
+          ? performance.now() - this.#started > minutes * 60_000
+          : left <= 0 || this.#cases >= kills + MISSED;
     if (isOver) return undefined;
     const number = only ?? this.#cases;
     this.#cases += 1;
@@ -62,13 +64,17 @@ export class Session {
   fail({ number }, what) {
     this.#failures += 1;
     if (this.#failures > SHOWN) return;
-    console.log(`${this.name}: case ${number} FAILED: ${what}\n    again: cargo xtask soak browser --seed ${this.seed} --${this.name} ${number}`);
+    console.log(
+      `${this.name}: case ${number} FAILED: ${what}\n    again: cargo xtask soak browser --seed ${this.seed} --${this.name} ${number}`,
+    );
   }
 
   /** Prints what came out; true if nothing failed and as much was killed as was asked for. */
   finish() {
     const seconds = ((performance.now() - this.#started) / 1000).toFixed(1);
-    console.log(`summary: soak browser, ${this.name}: ${this.#cases} cases, ${this.kills} kills, ${this.#failures} failures, ${this.note} (seed ${this.seed}, ${seconds} s)`);
+    console.log(
+      `summary: soak browser, ${this.name}: ${this.#cases} cases, ${this.kills} kills, ${this.#failures} failures, ${this.note} (seed ${this.seed}, ${seconds} s)`,
+    );
     return this.#failures === 0 && this.kills >= (this.limit.kills ?? 1);
   }
 }

@@ -60,20 +60,23 @@ async function disturb(ground, session, undisturbed, length, { kills, random }, 
     const writing = new Writing();
     const [target, delay] = [1 + random.below(WRITES), random.unit() * (1 + BEYOND) * length];
     let [renderers, expected, timer, noticed] = [];
-    const ended = await ground.visit({ ...ASKED, name: "tab", ...(visit === 0 && { fresh: "" }) }, (event) => {
-      undisturbed.holds(event);
-      if (event.what === "kept") {
-        const [step = 0] = undisturbed.stepsOf(event.kept);
-        if (step < saved) throw new Error(`step ${saved} was saved, and step ${step} is what is left`);
-        expected = step + 1;
-        renderers = ground.processes("renderer");
-      }
-      if (event.what === "step" && event.step !== expected++) throw new Error(`step ${event.step} came instead of ${expected - 1}`);
-      if (event.what === "saved") saved = event.step;
-      if (writing.hear(event) && writing.begun === target && visit < kills) {
-        timer = setTimeout(() => (noticed = renderers.then(ground.kill)), delay);
-      }
-    }).finally(() => clearTimeout(timer));
+    const ended = await ground
+      .visit({ ...ASKED, name: "tab", ...(visit === 0 && { fresh: "" }) }, (event) => {
+        undisturbed.holds(event);
+        if (event.what === "kept") {
+          const [step = 0] = undisturbed.stepsOf(event.kept);
+          if (step < saved) throw new Error(`step ${saved} was saved, and step ${step} is what is left`);
+          expected = step + 1;
+          renderers = ground.processes("renderer");
+        }
+        if (event.what === "step" && event.step !== expected++)
+          throw new Error(`step ${event.step} came instead of ${expected - 1}`);
+        if (event.what === "saved") saved = event.step;
+        if (writing.hear(event) && writing.begun === target && visit < kills) {
+          timer = setTimeout(() => (noticed = renderers.then(ground.kill)), delay);
+        }
+      })
+      .finally(() => clearTimeout(timer));
     await noticed;
     if (ended === "done") return;
     if (noticed === undefined) throw new Error("the tab ended by itself");

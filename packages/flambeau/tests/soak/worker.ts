@@ -37,8 +37,11 @@ runTraining<nn.Sequential>((given) => {
   const { width, steps } = given as Settings;
   manualSeed(7);
   const model = nn.sequential(
-    nn.linear(FEATURES, width), nn.relu(), nn.dropout(0.1),
-    nn.linear(width, width), nn.relu(),
+    nn.linear(FEATURES, width),
+    nn.relu(),
+    nn.dropout(0.1),
+    nn.linear(width, width),
+    nn.relu(),
     nn.linear(width, CLASSES),
   );
   const optimizer = optim.adam(model.parameters(), { lr: 0.003 });
@@ -47,7 +50,10 @@ runTraining<nn.Sequential>((given) => {
     model,
     optimizer,
     scheduler: optim.scheduler(optimizer, { kind: "cosine", period: steps }),
-    batches: new DataLoader([randn([ITEMS, FEATURES], data), randint(0, CLASSES, [ITEMS], data)], { batchSize: BATCH, shuffle: 3 }),
+    batches: new DataLoader([randn([ITEMS, FEATURES], data), randint(0, CLASSES, [ITEMS], data)], {
+      batchSize: BATCH,
+      shuffle: 3,
+    }),
     outcome: (model, [x, y]) => ({ loss: model.forward(x as Tensor).crossEntropy(y as Tensor), count: BATCH }),
     onProgress: (progress) => void (step = progress.step),
   };

@@ -104,11 +104,13 @@ const limitColumns: readonly Column<Limit>[] = [
 
 function Limits({ opened }: { opened: NonNullable<DeviceWorker["opened"]> }) {
   const [used, offered] = [opened.info.limits ?? {}, opened.adapter?.limits ?? {}];
-  const rows = [...new Set([...Object.keys(used), ...Object.keys(offered)])].map((name): Limit => ({
-    name,
-    adapter: offered[name],
-    used: used[name],
-  }));
+  const rows = [...new Set([...Object.keys(used), ...Object.keys(offered)])].map(
+    (name): Limit => ({
+      name,
+      adapter: offered[name],
+      used: used[name],
+    }),
+  );
   return (
     <Panel title="Limits">
       {rows.length === 0 ? (

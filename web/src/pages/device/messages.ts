@@ -4,7 +4,10 @@ import type { DeviceInfo, Memory, Stats } from "flambeau";
 import type { OpReport } from "./suite/check.js";
 
 export type ToWorker =
-  { type: "open"; device: "gpu" | "cpu" | "software" } | { type: "test" } | { type: "stop" } | { type: "trim" };
+  | { type: "open"; device: "gpu" | "cpu" | "software" }
+  | { type: "test" }
+  | { type: "stop" }
+  | { type: "trim" };
 
 /** What WebGPU itself says of the adapter. */
 export interface AdapterInfo {

@@ -24,7 +24,12 @@ const QUICK_STEPS = 400;
 type Load = (weights: Uint8Array) => Promise<boolean>;
 
 /** A reader of pictures that lives as long as the page. */
-function usePredictor(): { predictor: React.RefObject<Predictor | undefined>; about: ModelAbout | undefined; problem: string; load: Load } {
+function usePredictor(): {
+  predictor: React.RefObject<Predictor | undefined>;
+  about: ModelAbout | undefined;
+  problem: string;
+  load: Load;
+} {
   const predictor = useRef<Predictor>(undefined);
   const [about, setAbout] = useState<ModelAbout>();
   const [problem, setProblem] = useState("");
@@ -90,12 +95,18 @@ function NoModel() {
     if (source !== undefined) runs.start({ settings, device: used, source });
   };
   if (runs.isBusy && run !== undefined) {
-    return <Progress label={run.loading?.label ?? `Training: step ${run.step} of ${run.steps}`} part={run.loading === undefined ? run.step / Math.max(run.steps, 1) : run.loading.part} />;
+    return (
+      <Progress
+        label={run.loading?.label ?? `Training: step ${run.step} of ${run.steps}`}
+        part={run.loading === undefined ? run.step / Math.max(run.steps, 1) : run.loading.part}
+      />
+    );
   }
   return (
     <Notice kind="note" title="There is no model yet">
       <p>
-        Train one on the page <a href={addressOf("train", place)}>Train</a>, import one below, or let a small one learn now: it takes some seconds.
+        Train one on the page <a href={addressOf("train", place)}>Train</a>, import one below, or let a small one learn now: it
+        takes some seconds.
       </p>
       <div className="buttons">
         <Button kind="primary" small disabled={offer.state === "looking"} onClick={train}>
@@ -111,7 +122,12 @@ function Learning() {
   useChanges(runs.changes);
   const run = runs.active;
   if (!runs.isBusy || run === undefined) return null;
-  return <Progress label={`The model is still learning: step ${write.count(run.step)} of ${write.count(run.steps)}`} part={run.step / Math.max(run.steps, 1)} />;
+  return (
+    <Progress
+      label={`The model is still learning: step ${write.count(run.step)} of ${write.count(run.steps)}`}
+      part={run.step / Math.max(run.steps, 1)}
+    />
+  );
 }
 
 export default function DrawPage() {
@@ -148,7 +164,10 @@ export default function DrawPage() {
         setProbabilities(undefined);
         return;
       }
-      latest.current = channels === 1 ? pixels : Float32Array.from({ length: channels * pixels.length }, (_, place) => pixels[place % pixels.length] ?? 0);
+      latest.current =
+        channels === 1
+          ? pixels
+          : Float32Array.from({ length: channels * pixels.length }, (_, place) => pixels[place % pixels.length] ?? 0);
       void read();
     },
     [about, channels, read],
@@ -188,7 +207,11 @@ export default function DrawPage() {
           {problem}
         </Notice>
       )}
-      {!drawable && <Notice kind="note" title="This model reads no pictures">It was trained on rows of numbers. Train one on pictures to draw for it.</Notice>}
+      {!drawable && (
+        <Notice kind="note" title="This model reads no pictures">
+          It was trained on rows of numbers. Train one on pictures to draw for it.
+        </Notice>
+      )}
       <div className="draw">
         <Panel title="Your drawing" className="draw-pad">
           <Pad handle={pad} onInk={onInk} />
@@ -207,13 +230,30 @@ export default function DrawPage() {
         <Panel title="What the network thinks" className="draw-answer">
           <div className="answer" aria-live="polite">
             <span className={best < 0 ? "answer-digit nothing" : "answer-digit"}>{best < 0 ? "?" : classes[best]}</span>
-            <span className="panel-note">{best < 0 || probabilities === undefined ? about === undefined ? "no model yet" : "nothing drawn yet" : `${write.percent(probabilities[best] ?? 0)} sure`}</span>
+            <span className="panel-note">
+              {best < 0 || probabilities === undefined
+                ? about === undefined
+                  ? "no model yet"
+                  : "nothing drawn yet"
+                : `${write.percent(probabilities[best] ?? 0)} sure`}
+            </span>
           </div>
-          <Bars bars={(classes.length > 0 ? classes : EXAMPLES.map((_, digit) => String(digit))).map((name, index) => ({ name, value: probabilities?.[index] ?? 0 }))} />
+          <Bars
+            bars={(classes.length > 0 ? classes : EXAMPLES.map((_, digit) => String(digit))).map((name, index) => ({
+              name,
+              value: probabilities?.[index] ?? 0,
+            }))}
+          />
         </Panel>
         <div className="draw-side">
           <Panel title="What it sees" note={`${size} × ${size}`}>
-            <PixelCanvas label="The drawing, centred by its mass as MNIST has it" width={size} height={size} values={seen ?? new Float32Array(size * size)} scale={168 / size} />
+            <PixelCanvas
+              label="The drawing, centred by its mass as MNIST has it"
+              width={size}
+              height={size}
+              values={seen ?? new Float32Array(size * size)}
+              scale={168 / size}
+            />
           </Panel>
           <Panel title="Picture or model">
             <FileDrop label="Choose a file" accept="image/*,.safetensors" onFiles={(files) => void drop(files)}>

@@ -36,7 +36,8 @@ export function Controls({ settings, source, problem, weights, link }: Props) {
   const paused = run?.state === "paused";
   const ready = source !== undefined && problem === undefined && offer.state !== "looking";
   const start = (devices: readonly (typeof used)[], begunPaused = false) => {
-    if (source !== undefined) runs.start(...devices.map((device) => ({ settings, device, source, weights, paused: begunPaused })));
+    if (source !== undefined)
+      runs.start(...devices.map((device) => ({ settings, device, source, weights, paused: begunPaused })));
   };
   const share = () => {
     const address = link();
@@ -66,7 +67,11 @@ export function Controls({ settings, source, problem, weights, link }: Props) {
               Resume
             </Button>
           )}
-          <Button disabled={!(paused || (!busy && ready))} onClick={() => (paused ? runs.step() : start([used], true))} title={paused ? "Take one step" : "Begin paused"}>
+          <Button
+            disabled={!(paused || (!busy && ready))}
+            onClick={() => (paused ? runs.step() : start([used], true))}
+            title={paused ? "Take one step" : "Begin paused"}
+          >
             Step
           </Button>
           <Button disabled={!busy} onClick={() => runs.stop()}>
@@ -76,7 +81,12 @@ export function Controls({ settings, source, problem, weights, link }: Props) {
           <Button kind="quiet" onClick={share}>
             Share link
           </Button>
-          <Button kind="quiet" disabled={busy || !ready || !canCompare} onClick={() => start([offer.state === "gpu" ? "gpu" : "software", "cpu"])} title="The same run on both, one after the other">
+          <Button
+            kind="quiet"
+            disabled={busy || !ready || !canCompare}
+            onClick={() => start([offer.state === "gpu" ? "gpu" : "software", "cpu"])}
+            title="The same run on both, one after the other"
+          >
             CPU against GPU
           </Button>
         </div>
@@ -105,7 +115,10 @@ function Going({ run, busy }: { run: Run; busy: boolean }) {
       {run.loading !== undefined ? (
         <Progress label={run.loading.label} part={run.loading.part} />
       ) : (
-        <Progress label={`${STATES[run.state]}${on}: step ${write.count(step)} of ${write.count(steps)}`} part={step / Math.max(steps, 1)} />
+        <Progress
+          label={`${STATES[run.state]}${on}: step ${write.count(step)} of ${write.count(steps)}`}
+          part={step / Math.max(steps, 1)}
+        />
       )}
       {run.error !== undefined && (
         <Notice kind="error" title="Training failed">
@@ -148,11 +161,26 @@ function Rate({ run }: { run: Run }) {
     <div className="rate">
       <Field label="Learning rate now" value={rate.toPrecision(2)}>
         {(id) => (
-          <input id={id} className="slider" type="range" min={-5} max={0.5} step={0.05} value={slide} aria-valuetext={rate.toPrecision(2)} onChange={({ target }) => set(Number(target.value))} />
+          <input
+            id={id}
+            className="slider"
+            type="range"
+            min={-5}
+            max={0.5}
+            step={0.05}
+            value={slide}
+            aria-valuetext={rate.toPrecision(2)}
+            onChange={({ target }) => set(Number(target.value))}
+          />
         )}
       </Field>
       {run.device !== "cpu" && (
-        <Button kind="quiet" small onClick={() => runs.loseDevice()} title="Ends the GPU device as if the driver had lost it; training goes on from the last checkpoint">
+        <Button
+          kind="quiet"
+          small
+          onClick={() => runs.loseDevice()}
+          title="Ends the GPU device as if the driver had lost it; training goes on from the last checkpoint"
+        >
           Lose the GPU
         </Button>
       )}

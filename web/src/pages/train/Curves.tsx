@@ -32,15 +32,38 @@ export function Curves() {
     );
   }
   return (
-    <Panel title="Curves" note={<Segments label="Scale of the loss" value={scale} options={[["linear", "Linear"], ["log", "Logarithmic"]]} onChange={setScale} />}>
+    <Panel
+      title="Curves"
+      note={
+        <Segments
+          label="Scale of the loss"
+          value={scale}
+          options={[
+            ["linear", "Linear"],
+            ["log", "Logarithmic"],
+          ]}
+          onChange={setScale}
+        />
+      }
+    >
       <div className="curves">
         <div>
           <h3>Loss</h3>
-          <LineChart label="Loss by step" series={loss} logarithmic={scale === "log"} {...(scale === "linear" && { range: [0, undefined] })} />
+          <LineChart
+            label="Loss by step"
+            series={loss}
+            logarithmic={scale === "log"}
+            {...(scale === "linear" && { range: [0, undefined] })}
+          />
         </div>
         <div>
           <h3>Accuracy</h3>
-          <LineChart label="Accuracy by step" series={accuracy} range={[undefined, 1]} write={(value) => `${(100 * value).toFixed(value > 0.9 && value < 1 ? 1 : 0)} %`} />
+          <LineChart
+            label="Accuracy by step"
+            series={accuracy}
+            range={[undefined, 1]}
+            write={(value) => `${(100 * value).toFixed(value > 0.9 && value < 1 ? 1 : 0)} %`}
+          />
         </div>
       </div>
     </Panel>

@@ -42,11 +42,33 @@ function OwnFiles({ kind }: { kind: Exclude<DataName, "mnist"> }) {
     <div className="stack">
       {kind === "folder" && (
         <div className="fields">
-          <Select label="Size" value={size} options={[["28", "28 × 28"], ["32", "32 × 32"], ["64", "64 × 64"]]} onChange={setSize} />
-          <Select label="Colours" value={colour} options={[["1", "Grey"], ["3", "Red, green, blue"]]} onChange={setColour} />
+          <Select
+            label="Size"
+            value={size}
+            options={[
+              ["28", "28 × 28"],
+              ["32", "32 × 32"],
+              ["64", "64 × 64"],
+            ]}
+            onChange={setSize}
+          />
+          <Select
+            label="Colours"
+            value={colour}
+            options={[
+              ["1", "Grey"],
+              ["3", "Red, green, blue"],
+            ]}
+            onChange={setColour}
+          />
         </div>
       )}
-      <FileDrop label={kind === "folder" ? "Choose a folder" : "Choose files"} multiple={kind !== "csv"} folder={kind === "folder"} onFiles={take}>
+      <FileDrop
+        label={kind === "folder" ? "Choose a folder" : "Choose files"}
+        multiple={kind !== "csv"}
+        folder={kind === "folder"}
+        onFiles={take}
+      >
         or drop {kind === "folder" ? "it" : "them"} here
       </FileDrop>
       {own.reading !== undefined && <Progress {...own.reading} />}
@@ -57,7 +79,8 @@ function OwnFiles({ kind }: { kind: Exclude<DataName, "mnist"> }) {
       )}
       {set !== undefined && (
         <p className="panel-note">
-          {set.name}: {write.count(set.train.labels.length)} to train, {write.count(set.test.labels.length)} to test, each {written(set.shape)}, {set.classes.length} classes.
+          {set.name}: {write.count(set.train.labels.length)} to train, {write.count(set.test.labels.length)} to test, each{" "}
+          {written(set.shape)}, {set.classes.length} classes.
         </p>
       )}
     </div>
@@ -68,9 +91,22 @@ export function DataPanel({ settings, change }: Props) {
   return (
     <Panel title="Data" note={<PresetPicker change={change} />}>
       <div className="stack">
-        <Select label="Data set" value={settings.data} options={NAMES} onChange={(data) => change({ data })} hint={HINTS[settings.data]} />
+        <Select
+          label="Data set"
+          value={settings.data}
+          options={NAMES}
+          onChange={(data) => change({ data })}
+          hint={HINTS[settings.data]}
+        />
         {settings.data !== "mnist" && <OwnFiles kind={settings.data} />}
-        <NumberField label="Items to train with" whole min={0} value={settings.items} onChange={(items) => change({ items })} hint="0 takes all" />
+        <NumberField
+          label="Items to train with"
+          whole
+          min={0}
+          value={settings.items}
+          onChange={(items) => change({ items })}
+          hint="0 takes all"
+        />
       </div>
     </Panel>
   );

@@ -68,10 +68,18 @@ export function Files({ settings, source, imported, onImported, change }: Props)
     <Panel title="Model file" note="safetensors: PyTorch reads and writes it too">
       <div className="stack">
         <div className="buttons">
-          <Button disabled={run === undefined || run.state === "loading" || run.state === "failed"} onClick={() => void exportModel()}>
+          <Button
+            disabled={run === undefined || run.state === "loading" || run.state === "failed"}
+            onClick={() => void exportModel()}
+          >
             Export the model
           </Button>
-          <FileDrop label="Import a model" accept=".safetensors" onFiles={(files) => void importModel(files)} disabled={runs.isBusy}>
+          <FileDrop
+            label="Import a model"
+            accept=".safetensors"
+            onFiles={(files) => void importModel(files)}
+            disabled={runs.isBusy}
+          >
             or drop a .safetensors file here
           </FileDrop>
         </div>
@@ -81,7 +89,11 @@ export function Files({ settings, source, imported, onImported, change }: Props)
           </Notice>
         )}
         {imported !== undefined && (
-          <Check label={`Begin new runs with the weights of ${imported.name} (${write.bytes(imported.bytes.length)})`} value={imported.use} onChange={(use) => onImported({ ...imported, use })} />
+          <Check
+            label={`Begin new runs with the weights of ${imported.name} (${write.bytes(imported.bytes.length)})`}
+            value={imported.use}
+            onChange={(use) => onImported({ ...imported, use })}
+          />
         )}
       </div>
     </Panel>

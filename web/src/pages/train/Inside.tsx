@@ -23,7 +23,14 @@ export function Inside() {
   const run = [...runs.list].reverse().find(({ assessment, inspection }) => assessment !== undefined || inspection !== undefined);
   return (
     <Panel title="Inside" note={<Segments label="What to look at" value={view} options={VIEWS} onChange={setView} />}>
-      {run === undefined ? <p className="empty">Which digits are confused, what the first layer looks for, how weights and gradients spread: all of it appears while the network learns.</p> : <Look run={run} view={view} />}
+      {run === undefined ? (
+        <p className="empty">
+          Which digits are confused, what the first layer looks for, how weights and gradients spread: all of it appears while the
+          network learns.
+        </p>
+      ) : (
+        <Look run={run} view={view} />
+      )}
     </Panel>
   );
 }
@@ -49,14 +56,15 @@ const Later = () => <p className="empty">This appears after the first look at th
 const Confusion = memo(function Confusion({ assessment, classes }: { assessment: Assessment; classes: readonly string[] }) {
   const { confusion, count } = assessment;
   const totals = confusion.map((row) => row.reduce((sum, value) => sum + value, 0));
-  const accuracies = classes.map((name, index) => ({ name, value: (confusion[index]?.[index] ?? 0) / Math.max(totals[index] ?? 0, 1) }));
+  const accuracies = classes.map((name, index) => ({
+    name,
+    value: (confusion[index]?.[index] ?? 0) / Math.max(totals[index] ?? 0, 1),
+  }));
   return (
     <div className="confusion-view">
       <div className="table-frame" tabIndex={0} role="region" aria-label="Confusion matrix">
         <table className="confusion">
-          <caption>
-            Labels down, answers across; {write.count(count)} test pictures
-          </caption>
+          <caption>Labels down, answers across; {write.count(count)} test pictures</caption>
           <thead>
             <tr>
               <td />
@@ -78,7 +86,9 @@ const Confusion = memo(function Confusion({ assessment, classes }: { assessment:
                     <td
                       key={answer}
                       className={label === answer ? "right" : "wrong"}
-                      style={{ background: `color-mix(in srgb, var(--${label === answer ? "good" : "bad"}) ${depth}%, var(--card))` }}
+                      style={{
+                        background: `color-mix(in srgb, var(--${label === answer ? "good" : "bad"}) ${depth}%, var(--card))`,
+                      }}
                     >
                       {value === 0 ? "" : value}
                     </td>
@@ -97,15 +107,32 @@ const Confusion = memo(function Confusion({ assessment, classes }: { assessment:
   );
 });
 
-const Mistakes = memo(function Mistakes({ assessment, classes, shape }: { assessment: Assessment; classes: readonly string[]; shape: readonly number[] }) {
+const Mistakes = memo(function Mistakes({
+  assessment,
+  classes,
+  shape,
+}: {
+  assessment: Assessment;
+  classes: readonly string[];
+  shape: readonly number[];
+}) {
   const [, height = 0, width = 0] = shape;
   const { mistakes } = assessment;
-  if (mistakes.length === 0) return <p className="empty">Not one of {write.count(assessment.count)} test pictures was read wrongly.</p>;
+  if (mistakes.length === 0)
+    return <p className="empty">Not one of {write.count(assessment.count)} test pictures was read wrongly.</p>;
   return (
     <ul className="gallery">
       {mistakes.map(({ index, pixels, label, answer, sure }) => (
         <li key={index}>
-          {height > 0 && <PixelCanvas label={`Test picture ${index}`} width={width} height={height} values={pixels} scale={56 / Math.max(width, height)} />}
+          {height > 0 && (
+            <PixelCanvas
+              label={`Test picture ${index}`}
+              width={width}
+              height={height}
+              values={pixels}
+              scale={56 / Math.max(width, height)}
+            />
+          )}
           <span>
             <b>{classes[answer]}</b>, not {classes[label]}
           </span>
@@ -126,7 +153,14 @@ const Filters = memo(function Filters({ inspection }: { inspection: Inspection }
       <ul className="gallery filters">
         {filters.pictures.map((values, index) => (
           <li key={index}>
-            <PixelCanvas label={`Filter ${index + 1}`} width={filters.width} height={filters.height} values={values} palette="signed" scale={scale} />
+            <PixelCanvas
+              label={`Filter ${index + 1}`}
+              width={filters.width}
+              height={filters.height}
+              values={values}
+              palette="signed"
+              scale={scale}
+            />
           </li>
         ))}
       </ul>
@@ -150,13 +184,28 @@ const Weights = memo(function Weights({ inspection }: { inspection: Inspection }
   );
 });
 
-function HistogramView({ label, title, histogram, colour }: { label: string; title: string; histogram: Histogram; colour: number }) {
+function HistogramView({
+  label,
+  title,
+  histogram,
+  colour,
+}: {
+  label: string;
+  title: string;
+  histogram: Histogram;
+  colour: number;
+}) {
   const { counts, low, high, mean, deviation } = histogram;
   const most = Math.max(...counts, 1);
   const text = `mean ${mean.toPrecision(2)}, deviation ${deviation.toPrecision(2)}`;
   return (
     <figure className="histogram">
-      <svg viewBox={`0 0 ${counts.length} 24`} preserveAspectRatio="none" role="img" aria-label={`${label}: from ${low.toPrecision(2)} to ${high.toPrecision(2)}, ${text}`}>
+      <svg
+        viewBox={`0 0 ${counts.length} 24`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${label}: from ${low.toPrecision(2)} to ${high.toPrecision(2)}, ${text}`}
+      >
         {counts.map((count, bin) => {
           // Square roots, so that the tails are seen.
           const height = 24 * Math.sqrt(count / most);

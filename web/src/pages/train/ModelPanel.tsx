@@ -36,7 +36,12 @@ export function ModelPanel({ layers, report, input, classes, onChange }: Props) 
   return (
     <Panel title="Model" note={<span aria-live="polite">{write.count(report.parameters)} parameters</span>}>
       <div className="stack">
-        <Segments<ModelName | "own"> label="Model" value={name ?? "own"} options={MODELS} onChange={(model) => model !== "own" && onChange(modelFor(model, classes))} />
+        <Segments<ModelName | "own">
+          label="Model"
+          value={name ?? "own"}
+          options={MODELS}
+          onChange={(model) => model !== "own" && onChange(modelFor(model, classes))}
+        />
         <ol className="layers">
           <li className="layer-input">
             <span>Input</span>

@@ -30,17 +30,36 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
           },
           { name: "State", cell: ({ state }) => state },
           { name: "Steps", end: true, cell: ({ step }) => write.count(step) },
-          { name: "Test accuracy", end: true, cell: ({ assessment }) => (assessment === undefined ? "–" : write.percent(assessment.accuracy)) },
+          {
+            name: "Test accuracy",
+            end: true,
+            cell: ({ assessment }) => (assessment === undefined ? "–" : write.percent(assessment.accuracy)),
+          },
           { name: "Test loss", end: true, cell: ({ assessment }) => assessment?.loss.toFixed(4) ?? "–" },
-          { name: "Samples / s", end: true, cell: ({ stats }) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)) },
+          {
+            name: "Samples / s",
+            end: true,
+            cell: ({ stats }) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)),
+          },
           {
             name: "Actions",
             cell: (run) => (
               <span className="buttons">
-                <Button small kind="quiet" onClick={() => onSettings(run.settings)} aria-label={`Use the settings of run ${run.id}`}>
+                <Button
+                  small
+                  kind="quiet"
+                  onClick={() => onSettings(run.settings)}
+                  aria-label={`Use the settings of run ${run.id}`}
+                >
                   Settings
                 </Button>
-                <Button small kind="quiet" disabled={isActive(run)} onClick={() => runs.remove(run)} aria-label={`Remove run ${run.id}`}>
+                <Button
+                  small
+                  kind="quiet"
+                  disabled={isActive(run)}
+                  onClick={() => runs.remove(run)}
+                  aria-label={`Remove run ${run.id}`}
+                >
                   Remove
                 </Button>
               </span>

@@ -25,11 +25,37 @@ export function TrainingPanel({ settings, change }: Props) {
     <Panel title="Training">
       <div className="stack">
         <div className="fields">
-          <Select label="Optimizer" value={settings.optimizer} options={OPTIMIZERS} onChange={(optimizer) => change({ optimizer })} />
+          <Select
+            label="Optimizer"
+            value={settings.optimizer}
+            options={OPTIMIZERS}
+            onChange={(optimizer) => change({ optimizer })}
+          />
           <NumberField label="Learning rate" value={settings.lr} min={0} max={100} onChange={(lr) => change({ lr })} />
-          <NumberField label="Batch size" whole value={settings.batch} min={1} max={4096} onChange={(batch) => change({ batch })} />
-          <NumberField label="Epochs" whole value={settings.epochs} min={1} max={1000} onChange={(epochs) => change({ epochs })} />
-          <NumberField label="Most steps" whole value={settings.steps} min={0} onChange={(steps) => change({ steps })} hint="0: all epochs" />
+          <NumberField
+            label="Batch size"
+            whole
+            value={settings.batch}
+            min={1}
+            max={4096}
+            onChange={(batch) => change({ batch })}
+          />
+          <NumberField
+            label="Epochs"
+            whole
+            value={settings.epochs}
+            min={1}
+            max={1000}
+            onChange={(epochs) => change({ epochs })}
+          />
+          <NumberField
+            label="Most steps"
+            whole
+            value={settings.steps}
+            min={0}
+            onChange={(steps) => change({ steps })}
+            hint="0: all epochs"
+          />
           <NumberField label="Seed" whole value={settings.seed} min={0} max={4294967295} onChange={(seed) => change({ seed })} />
           <NumberField label="Weight decay" value={settings.decay} min={0} max={10} onChange={(decay) => change({ decay })} />
         </div>
@@ -37,8 +63,24 @@ export function TrainingPanel({ settings, change }: Props) {
           <summary>Augmentation</summary>
           <div className="fields">
             <Slider label="Shift" value={settings.shift} min={0} max={8} onChange={(shift) => change({ shift })} write={pixels} />
-            <Slider label="Zoom" value={settings.zoom} min={0} max={0.5} step={0.05} onChange={(zoom) => change({ zoom })} write={share} />
-            <Slider label="Noise" value={settings.noise} min={0} max={1} step={0.05} onChange={(noise) => change({ noise })} write={(value) => (value === 0 ? "off" : String(value))} />
+            <Slider
+              label="Zoom"
+              value={settings.zoom}
+              min={0}
+              max={0.5}
+              step={0.05}
+              onChange={(zoom) => change({ zoom })}
+              write={share}
+            />
+            <Slider
+              label="Noise"
+              value={settings.noise}
+              min={0}
+              max={1}
+              step={0.05}
+              onChange={(noise) => change({ noise })}
+              write={(value) => (value === 0 ? "off" : String(value))}
+            />
             <Check label="Mirror left and right" value={settings.mirror} onChange={(mirror) => change({ mirror })} />
           </div>
         </details>

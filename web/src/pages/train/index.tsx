@@ -32,7 +32,8 @@ function ResumeOffer() {
   return (
     <Notice kind="note" title="Resume the last session?">
       <p>
-        A run of {new Date(session.date).toLocaleString()} stopped at step {session.step} of {session.steps} ({percent} %). Its weights and curves are kept in this browser.
+        A run of {new Date(session.date).toLocaleString()} stopped at step {session.step} of {session.steps} ({percent} %). Its
+        weights and curves are kept in this browser.
       </p>
       <div className="buttons">
         <Button
@@ -75,11 +76,23 @@ export default function TrainPage() {
       <div className="train">
         <div className="train-side">
           <DataPanel settings={settings} change={change} />
-          <ModelPanel layers={layers} report={model} input={input} classes={classes} onChange={(text) => change({ layers: text })} />
+          <ModelPanel
+            layers={layers}
+            report={model}
+            input={input}
+            classes={classes}
+            onChange={(text) => change({ layers: text })}
+          />
           <TrainingPanel settings={settings} change={change} />
         </div>
         <div className="train-main">
-          <Controls settings={settings} source={source} problem={problem} weights={imported?.use === true ? imported.bytes : undefined} link={() => shareLink("train", trainSchema, settings)} />
+          <Controls
+            settings={settings}
+            source={source}
+            problem={problem}
+            weights={imported?.use === true ? imported.bytes : undefined}
+            link={() => shareLink("train", trainSchema, settings)}
+          />
           <Curves />
           <Inside />
           <RunsPanel onSettings={change} />
