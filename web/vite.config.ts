@@ -12,7 +12,9 @@ function embedMnist(): Plugin {
   let out = "dist";
   return {
     name: "mnist",
-    configResolved: (config) => void (out = config.build.outDir),
+    configResolved: (config) => {
+      out = config.build.outDir;
+    },
     configureServer: (server) =>
       void server.middlewares.use((request, response, next) => {
         const file = /^\/mnist\/([\w-]+\.gz)$/.exec(request.url ?? "")?.[1];

@@ -104,12 +104,11 @@ export const tests = [
     async run(context) {
       const { open, page, press, until } = context;
       const place = "playground?set=moons&classes=2&noise=20&layers=5-4&features=x-y-xy&activation=relu&batch=16&seed=11";
-      const seen = {};
+      const seen = { cpu: [], software: [] };
       for (const device of ["cpu", "software", "cpu"]) {
         await page.goto("about:blank");
         await open(`${place}&device=${device}`);
-        const losses = await firstLosses(context);
-        (seen[device] ??= []).push(losses);
+        seen[device].push(await firstLosses(context));
       }
       assert(seen.cpu[0] === seen.cpu[1], `the same link gives ${seen.cpu[0]}, then ${seen.cpu[1]}`);
       const [cpu, gpu] = [seen.cpu[0], seen.software[0]].map((losses) => losses.split(" ").map(Number));

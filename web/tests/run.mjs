@@ -42,7 +42,8 @@ for (const name of BROWSERS) {
   let shared;
   for (const test of own) {
     const start = performance.now();
-    const browser = test.launch === undefined ? (shared ??= await openBrowser(name)) : await openBrowser(name, test.launch);
+    if (test.launch === undefined) shared ??= await openBrowser(name);
+    const browser = test.launch === undefined ? shared : await openBrowser(name, test.launch);
     const context = await makeContext(browser, server.address, { pictures });
     let problem;
     let late;

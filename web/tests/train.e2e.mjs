@@ -55,7 +55,7 @@ function pictureTable() {
 function idxFiles(count = 60) {
   const pictures = Buffer.alloc(16 + count * 64);
   pictures.set([0, 0, 8, 3]);
-  [count, 8, 8].forEach((size, index) => pictures.writeUInt32BE(size, 4 + 4 * index));
+  for (const [index, size] of [count, 8, 8].entries()) pictures.writeUInt32BE(size, 4 + 4 * index);
   const labels = Buffer.alloc(8 + count);
   labels.set([0, 0, 8, 1]);
   labels.writeUInt32BE(count, 4);

@@ -8,6 +8,7 @@ mod arrows;
 mod examples;
 mod libtest;
 mod runner;
+mod scripts;
 mod setup;
 mod shell;
 mod soak;

@@ -8,6 +8,7 @@ use crate::arrows;
 use crate::examples;
 use crate::libtest::Results;
 use crate::runner::{Failure, Report, Step};
+use crate::scripts;
 use crate::setup;
 use crate::shell;
 use crate::soak;
@@ -20,6 +21,7 @@ pub const CHECKS: &[Step] = &[
     Step { name: "set-up", about: "a software Vulkan adapter, rustfmt and clippy", run: set_up },
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "arrows", about: "modules name those below them", run: arrows::check },
+    Step { name: "lint", about: "the web side is formatted and linted", run: scripts::lint },
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },

@@ -118,7 +118,8 @@ pub fn browsers() -> Result<(), Failure> {
     apt_install("what runs in a page is tested in real browsers", &missing)
 }
 
-fn package(workspace: &Workspace) -> PathBuf {
+/// Where the package is.
+pub fn package(workspace: &Workspace) -> PathBuf {
     workspace.root.join("packages/flambeau")
 }
 

@@ -257,7 +257,10 @@ function watch(device: GPUDevice, tell: NonNullable<InitOptions["onCompile"]>): 
     const pipeline = create(descriptor);
     // Browsers compile elsewhere, and take calls in order: the answer to this one comes when the kernel is there.
     device.queue.onSubmittedWorkDone().then(
-      () => tell((done += 1), all),
+      () => {
+        done += 1;
+        tell(done, all);
+      },
       () => undefined,
     );
     return pipeline;

@@ -43,7 +43,7 @@ export function closed(owner: Disposable): void {
 }
 
 /** Takes a handle out of the scopes it is in. */
-export function escape(owner: Disposable): void {
+export function leaveScopes(owner: Disposable): void {
   for (const scope of scopes) scope.delete(owner);
 }
 

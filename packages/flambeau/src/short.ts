@@ -1,7 +1,7 @@
 /** Short forms: MNIST in one call, and matrix products to compare the devices by. */
 
 import { correct, Trainer } from "./trainer.js";
-import { currentDevice, Device, init, useDevice, type DeviceInfo } from "./device.js";
+import { currentDevice, type Device, init, useDevice, type DeviceInfo } from "./device.js";
 import { DataLoader, readIdx, type HostArray } from "./data.js";
 import type { Source } from "./io.js";
 import * as nn from "./nn/index.js";

@@ -1,6 +1,6 @@
 import { Ops } from "./generated/ops.js";
 import { adopt, setMaker } from "./maker.js";
-import { closed, escape, opened } from "./scope.js";
+import { closed, leaveScopes, opened } from "./scope.js";
 import { dtypes, type DType, type Nested, type TypedArray } from "./types.js";
 import { arrived, wasm } from "./wasm.js";
 import type { Device } from "./device.js";
@@ -149,7 +149,7 @@ export class Tensor extends Ops {
 
   /** Computes it with the next training step, and lets it live on after that and after the scope it was made in. */
   keep(): this {
-    escape(this);
+    leaveScopes(this);
     wasm().tensor_keep(this.handle);
     return this;
   }

@@ -104,10 +104,7 @@ async function inNode(folder, say) {
     cwd: folder,
     env: { ...process.env, VK_ICD_FILENAMES: adapter },
   });
-  stdout
-    .trim()
-    .split("\n")
-    .forEach((line) => say(line));
+  for (const line of stdout.trim().split("\n")) say(line);
   return [];
 }
 

@@ -44,12 +44,9 @@ async function inNode(say) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) =>
-      text
-        .trimEnd()
-        .split("\n")
-        .forEach((line) => say(line)),
-    );
+    stream.setEncoding("utf8").on("data", (text) => {
+      for (const line of text.trimEnd().split("\n")) say(line);
+    });
   }
   const code = await new Promise((done) => child.on("exit", (code, signal) => done(code ?? signal)));
   return code === 0 ? [] : [`Node ended with ${code}`];

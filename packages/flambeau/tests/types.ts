@@ -5,7 +5,7 @@
 
 import {
   DataLoader,
-  Device,
+  type Device,
   Generator,
   grad,
   init,

@@ -98,7 +98,15 @@ export function App() {
   useThemeOnDocument();
   return (
     <DeviceProvider>
-      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads into the page; the address's hash is taken by the pages. */}
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
         Skip to the page
       </a>
       <Head />

@@ -67,7 +67,9 @@ export function DeviceProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     let here = true;
     void lookForGpu().then((found) => here && setOffer(found));
-    return () => void (here = false);
+    return () => {
+      here = false;
+    };
   }, []);
   const value = useMemo<DeviceChoice>(
     () => ({ wanted, offer, ...decide(wanted, offer), choose: (device) => change({ device }) }),

@@ -44,5 +44,7 @@ export function useThemeChoice(): [ThemeChoice, (choice: ThemeChoice) => void] {
 /** Puts the theme on the document, where the style sheets look for it. */
 export function useThemeOnDocument(): void {
   const theme = useTheme();
-  useEffect(() => void (document.documentElement.dataset["theme"] = theme), [theme]);
+  useEffect(() => {
+    document.documentElement.dataset["theme"] = theme;
+  }, [theme]);
 }

@@ -22,6 +22,7 @@ export function FileDrop({ label, accept, multiple = false, folder = false, onFi
     if (disabled !== true && files !== null && files.length > 0) onFiles([...files]);
   };
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a short cut; the button inside does the same.
     <div
       className={`drop ${over ? "over" : ""}`}
       onDragOver={(event) => {

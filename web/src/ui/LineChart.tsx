@@ -51,6 +51,7 @@ export function LineChart({ label, series, xName = "step", write, range, height 
     logarithmic,
   ]);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` says when lines or ranges change; a new `write` alone draws nothing anew.
   useEffect(() => {
     const element = frame.current;
     if (element === null) return;
@@ -98,9 +99,9 @@ export function LineChart({ label, series, xName = "step", write, range, height 
       made.destroy();
       chart.current = undefined;
     };
-    // `write` is a function of the caller's; a new one alone is no reason to draw anew.
   }, [theme, shape, height, xName]);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the frame draws whatever series is the latest by then.
   useEffect(() => {
     const waiting = requestAnimationFrame(() => chart.current?.setData(aligned(latest.current)));
     return () => cancelAnimationFrame(waiting);

@@ -73,7 +73,10 @@ export const KINDS = {
   linear: {
     name: "Linear",
     fields: [whole("outputs", 128, 1, 4096)],
-    shape: (input, values) => (features(input), [at(values, 0)]),
+    shape: (input, values) => {
+      features(input);
+      return [at(values, 0)];
+    },
     parameters: (input, values) => (features(input) + 1) * at(values, 0),
   },
   conv: {

@@ -32,7 +32,7 @@ function divide({ items, labels }: Part, size: number): { train: Part; test: Par
   const tested = Math.max(Math.round(count * TEST_SHARE), 1);
   const pick = (from: Uint32Array): Part => {
     const picked = items instanceof Uint8Array ? new Uint8Array(from.length * size) : new Float32Array(from.length * size);
-    from.forEach((place, index) => picked.set(items.subarray(place * size, (place + 1) * size), index * size));
+    for (const [index, place] of from.entries()) picked.set(items.subarray(place * size, (place + 1) * size), index * size);
     return { items: picked, labels: Uint8Array.from(from, (place) => labels[place] ?? 0) };
   };
   return { train: pick(places.subarray(tested)), test: pick(places.subarray(0, tested)) };
@@ -159,7 +159,7 @@ async function readFolder(files: File[], size: number, channels: 1 | 3): Promise
     for (let place = 0; place < area; place += 1) {
       const [red = 0, green = 0, blue = 0] = rgba.subarray(place * 4, place * 4 + 3);
       if (channels === 1) items[start + place] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
-      else [red, green, blue].forEach((value, channel) => (items[start + channel * area + place] = value));
+      else for (const [channel, value] of [red, green, blue].entries()) items[start + channel * area + place] = value;
     }
     if (index % 16 === 0)
       world.postMessage({ type: "progress", label: `Reading ${pictures.length} pictures`, part: index / pictures.length });

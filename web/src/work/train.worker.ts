@@ -6,7 +6,7 @@ import {
   DataLoader,
   io,
   manualSeed,
-  nn,
+  type nn,
   optim,
   type Progress,
   type Tensor,

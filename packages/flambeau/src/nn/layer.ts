@@ -1,6 +1,6 @@
 /** Layers that the library implements. */
 
-import { Args, args } from "../calls.js";
+import { type Args, args } from "../calls.js";
 import { adopt } from "../maker.js";
 import type { Tensor } from "../tensor.js";
 import { wasm } from "../wasm.js";

@@ -9,7 +9,7 @@ import {
   randn,
   stats,
   tensor,
-  Tensor,
+  type Tensor,
   zeros,
   DataLoader,
   Trainer,

@@ -45,17 +45,17 @@ test("a worker saves checkpoints, and another run goes on from them", async ({ g
   await first.start({ ...common(gpu), epochs: 2, name, checkpointEvery: 4 });
   first.terminate();
   equal(saved, [4, 8]);
-  const losses: number[][] = [];
+  const losses: [number[], number[]] = [[], []];
   const note = (into: number[]) => (report: { metrics: Record<string, number> }) => void into.push(report.metrics["loss"] ?? 0);
   for (const [run, options] of [
-    [new TrainingWorker(open, { onEpoch: note((losses[0] = [])) }), { ...common(gpu), name, resume: true }],
-    [new TrainingWorker(open, { onEpoch: note((losses[1] = [])) }), { ...common(gpu) }],
+    [new TrainingWorker(open, { onEpoch: note(losses[0]) }), { ...common(gpu), name, resume: true }],
+    [new TrainingWorker(open, { onEpoch: note(losses[1]) }), { ...common(gpu) }],
   ] as const) {
     const summary = await run.start(options);
     equal(summary.steps, 20);
     run.terminate();
   }
-  near(losses[0], losses[1]?.slice(2), 1e-5);
+  near(losses[0], losses[1].slice(2), 1e-5);
 });
 
 test("a file whose first write was cut off holds nothing, and the checkpoint before it is what is left", async () => {

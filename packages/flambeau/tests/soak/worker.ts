@@ -55,6 +55,8 @@ runTraining<nn.Sequential>((given) => {
       shuffle: 3,
     }),
     outcome: (model, [x, y]) => ({ loss: model.forward(x as Tensor).crossEntropy(y as Tensor), count: BATCH }),
-    onProgress: (progress) => void (step = progress.step),
+    onProgress: (progress) => {
+      step = progress.step;
+    },
   };
 });

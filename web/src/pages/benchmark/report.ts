@@ -81,5 +81,5 @@ export function asCsv(rows: readonly Row[]): string {
       .map(quoted)
       .join(","),
   );
-  return [COLUMNS.map(quoted).join(","), ...lines].join("\n") + "\n";
+  return `${[COLUMNS.map(quoted).join(","), ...lines].join("\n")}\n`;
 }

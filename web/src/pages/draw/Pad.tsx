@@ -82,7 +82,7 @@ export function Pad({ handle, onInk }: Props) {
   const theme = useTheme();
 
   /** Draws the sheet in the theme's colours, and hands its ink on. */
-  const draw = useRef(() => undefined as void);
+  const draw = useRef((): void => undefined);
   draw.current = () => {
     const context = canvas.current?.getContext("2d", { willReadFrequently: true });
     if (context === null || context === undefined) return;
@@ -103,6 +103,7 @@ export function Pad({ handle, onInk }: Props) {
     onInk({ width: SHEET, height: SHEET, values });
   };
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the sheet is drawn anew when the theme's colours change.
   useEffect(() => draw.current(), [theme]);
 
   useImperativeHandle(handle, () => ({
@@ -154,8 +155,12 @@ export function Pad({ handle, onInk }: Props) {
         stroke?.push(...(some.length > 0 ? some : [event.nativeEvent]).map(pointOf));
         draw.current();
       }}
-      onPointerUp={() => void (drawing.current = false)}
-      onPointerCancel={() => void (drawing.current = false)}
+      onPointerUp={() => {
+        drawing.current = false;
+      }}
+      onPointerCancel={() => {
+        drawing.current = false;
+      }}
     />
   );
 }

@@ -108,9 +108,9 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
   const room = useWidth(frame, 600);
   const layout = useMemo(() => new Layout([features.length, ...layers, classes], room), [features, layers, classes, room]);
   const inputs = useMemo(() => inputsOf(gridPoints(SIDE), features), [features]);
-  const fits =
-    snapshot !== undefined &&
-    snapshot.weights.every((table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0));
+  const fits = snapshot?.weights.every(
+    (table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0),
+  );
 
   useEffect(() => {
     const context = canvas.current === null ? null : fitted(canvas.current, layout.width, layout.height);

@@ -22,7 +22,7 @@ function seriesOf(what: What): Series[] {
 export function Curves() {
   const version = useChanges(runs.changes);
   const [scale, setScale] = useState<"linear" | "log">("linear");
-  // The curves of a run grow in place: the version says that they have.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the curves of a run grow in place, and the version says that they have.
   const [loss, accuracy] = useMemo(() => [seriesOf("loss"), seriesOf("accuracy")], [version]);
   if (loss.length === 0) {
     return (

@@ -46,7 +46,13 @@ function ResumeOffer() {
         >
           Resume the session
         </Button>
-        <Button small onClick={() => (forgetSession(), setSession(undefined))}>
+        <Button
+          small
+          onClick={() => {
+            forgetSession();
+            setSession(undefined);
+          }}
+        >
           Forget it
         </Button>
       </div>

@@ -36,7 +36,9 @@ function plain(device: Device, inputs: Tensor[], compute: () => Tensor): Prepare
       value.dispose();
       return [data];
     },
-    dispose: () => inputs.forEach((input) => input.dispose()),
+    dispose: () => {
+      for (const input of inputs) input.dispose();
+    },
   };
 }
 
@@ -97,7 +99,9 @@ function training(device: Device, work: Work): Prepared {
       optimizer.zeroGrad();
       return all;
     },
-    dispose: () => [x, y].forEach((each) => each.dispose()),
+    dispose: () => {
+      for (const each of [x, y]) each.dispose();
+    },
   };
 }
 

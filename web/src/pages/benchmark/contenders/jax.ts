@@ -23,7 +23,9 @@ function plain(inputs: JaxArray[], compute: (...inputs: JaxArray[]) => JaxArray)
       last?.dispose();
     },
     result: async () => [(await make().data()) as Float32Array],
-    dispose: () => inputs.forEach((input) => input.dispose()),
+    dispose: () => {
+      for (const input of inputs) input.dispose();
+    },
   };
 }
 

@@ -49,7 +49,9 @@ function plain(inputs: tf.Tensor[], compute: () => tf.Tensor, order?: readonly n
       value.dispose();
       return [data];
     },
-    dispose: () => inputs.forEach((input) => input.dispose()),
+    dispose: () => {
+      for (const input of inputs) input.dispose();
+    },
   };
 }
 
