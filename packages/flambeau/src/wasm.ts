@@ -161,6 +161,8 @@ const waits = new Set<(error: Error) => void>();
 
 function endWaits(message: string): void {
   const error = new Error(`flambeau has stopped: ${message}. Load the page again, or start a new worker.`);
+  // As a trap has: by it a page knows that a worker must be replaced.
+  error.name = "RuntimeError";
   for (const end of waits) end(error);
   waits.clear();
 }

@@ -30,7 +30,7 @@ import {
   type Tensor,
   type TypedArray,
 } from "flambeau";
-import { runTraining, TrainingWorker, type StartOptions } from "flambeau/worker";
+import { answerQuestions, runTraining, TrainingWorker, WorkerClient, type StartOptions } from "flambeau/worker";
 
 /** True only for the same type, not for one that is merely assignable. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -190,6 +190,61 @@ export async function workers(): Promise<void> {
   await run.start({ device: gpuDevice });
   // @ts-expect-error a learning rate is a number
   run.setLearningRate("fast");
+}
+
+/** What a page and its training worker may say to each other. */
+interface Words {
+  settings: { width: number };
+  note: { seen: number };
+  questions: { weights: { ask: undefined; answer: Uint8Array }; test: { ask: { items: number }; answer: number } };
+}
+
+export async function dialogues(): Promise<void> {
+  const run = new TrainingWorker<Words>(() => new Worker("train.js"), {
+    onNote: (note) => same<typeof note, { seen: number }>(true),
+  });
+  await run.start({ settings: { width: 3 } });
+  const [weights, right] = [await run.ask("weights"), await run.ask("test", { items: 3 })];
+  same<typeof weights, Uint8Array>(true);
+  same<typeof right, number>(true);
+  runTraining<Net, Words>(({ width }, tell) => {
+    tell({ seen: width });
+    const model = new Net();
+    return {
+      model,
+      optimizer: optim.sgd(model.parameters()),
+      batches: new DataLoader([x]),
+      outcome: (model, [x]) => ({ loss: model.forward(x as Tensor).sum(), count: 1 }),
+      answers: { weights: () => new Uint8Array(), test: ({ items }, { step }) => items / step },
+    };
+  });
+  // @ts-expect-error the settings are others
+  await run.start({ settings: { height: 3 } });
+  // @ts-expect-error there is no such question
+  await run.ask("gradients");
+  // @ts-expect-error with this question something goes along
+  await run.ask("test");
+}
+
+type Sums = { add: { ask: number[]; answer: number }; clear: { ask: undefined; answer: unknown } };
+
+export async function protocol(worker: Worker): Promise<void> {
+  const client = new WorkerClient<Sums, "full">(worker, { onNote: (note) => same<typeof note, "full">(true) });
+  const sum = await client.ask("add", [1, 2]);
+  same<typeof sum, number>(true);
+  await client.ask("clear");
+  const tell = answerQuestions<Sums, "full">({ add: (numbers) => numbers.length, clear: () => undefined });
+  tell("full");
+  // @ts-expect-error there is no such question
+  await client.ask("subtract", [1, 2]);
+  // @ts-expect-error the question takes numbers
+  await client.ask("add", ["one"]);
+  // @ts-expect-error the answer is a number
+  answerQuestions<Sums>({ add: () => "three", clear: () => undefined });
+  // @ts-expect-error one question has no answer
+  answerQuestions<Sums>({ add: () => 3 });
+  // @ts-expect-error there is no such note
+  tell("empty");
 }
 
 export function kernels(): void {

@@ -1,16 +1,23 @@
 /** Workers that `TrainingWorker` is tested with: one fits a line, one trains a convolutional network. */
 
-import { DataLoader, Generator, nn, optim, randn, tensor, zeros, type Tensor } from "flambeau";
+import { DataLoader, Generator, nn, optim, randn, tensor, zeros, type Nested, type Tensor } from "flambeau";
 import { runTraining, type Training } from "flambeau/worker";
 
 /** What the tests ask for. */
-interface Settings {
+export interface Settings {
   model?: "line" | "cnn";
   /** Breaks, outside of everything that is waited for. */
   trap?: boolean;
 }
 
-function line(tell: (note: unknown) => void): Training<nn.Layer> {
+/** What the tests and the workers say to each other. */
+export interface LineDialogue {
+  settings: Settings | undefined;
+  note: { after: number };
+  questions: { weight: { ask: undefined; answer: { step: number; weight: Nested } }; fail: { ask: string; answer: never } };
+}
+
+function line(tell: (note: LineDialogue["note"]) => void): Training<nn.Layer, LineDialogue> {
   const x = randn([64, 2], new Generator(5));
   const y = x.matmul(tensor([[2], [-1]])).add(1);
   const model = nn.linear(2, 1);
@@ -22,14 +29,16 @@ function line(tell: (note: unknown) => void): Training<nn.Layer> {
     batches: new DataLoader([x, y], { batchSize: 16, shuffle: 3 }),
     outcome: (model, [x, y]) => ({ loss: model.forward(x as Tensor).mseLoss(y as Tensor), count: 16 }),
     onProgress: ({ step }) => tell({ after: step }),
-    answer: async (question, trainer) => {
-      if (question !== "weight") throw new Error(`no answer to ${String(question)}`);
-      return { step: trainer.step, weight: await model.parameter("weight").value().array() };
+    answers: {
+      weight: async (_, { step }) => ({ step, weight: await model.parameter("weight").value().array() }),
+      fail: (message) => {
+        throw new RangeError(message);
+      },
     },
   };
 }
 
-function cnn(): Training<nn.Layer> {
+function cnn(): Training<nn.Layer, LineDialogue> {
   const model = nn.cnn();
   return {
     model,
@@ -44,8 +53,8 @@ const BROKEN = Uint8Array.from([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11,
 ]);
 
-runTraining((settings, tell) => {
-  const { model = "line", trap = false } = (settings ?? {}) as Settings;
+runTraining<nn.Layer, LineDialogue>((settings, tell) => {
+  const { model = "line", trap = false } = settings ?? {};
   if (trap) {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(BROKEN));
     setTimeout(exports["f"] as () => void, 0);

@@ -85,15 +85,33 @@ export type Note =
   | { kind: "assessment"; assessment: Assessment }
   | { kind: "inspection"; inspection: Inspection };
 
-/** What it can be asked. */
-export type Question = { kind: "assess" } | { kind: "inspect" } | { kind: "export" };
+/** What the page and a training worker say to each other. */
+export interface TrainDialogue {
+  settings: TrainTask;
+  note: Note;
+  questions: {
+    /** Reads the whole test set. */
+    assess: { ask: undefined; answer: Assessment };
+    inspect: { ask: undefined; answer: Inspection };
+    /** The weights as safetensors. */
+    export: { ask: undefined; answer: Uint8Array };
+  };
+}
 
-/** What the reader of files is given, and what it says. */
-export type ReadTask =
-  | { kind: "idx"; files: File[]; names?: string[] }
-  | { kind: "csv"; file: File }
-  | { kind: "folder"; files: File[]; size: number; channels: 1 | 3 };
-export type ReadReport =
-  | { type: "progress"; label: string; part: number }
-  | { type: "set"; set: DataSet }
-  | { type: "failed"; message: string };
+/** What the reader of files can be asked, and what it tells on the way. */
+export type ReadQuestions = {
+  idx: { ask: { files: File[]; names?: string[] }; answer: DataSet };
+  csv: { ask: File; answer: DataSet };
+  folder: { ask: { files: File[]; size: number; channels: 1 | 3 }; answer: DataSet };
+};
+export interface ReadNote {
+  label: string;
+  part: number;
+}
+
+/** What the reader of pictures can be asked. */
+export type PredictQuestions = {
+  load: { ask: { weights: Uint8Array; layers: string; shape: ItemShape }; answer: unknown };
+  /** The probabilities of the classes. */
+  read: { ask: Float32Array; answer: Float32Array };
+};

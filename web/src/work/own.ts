@@ -1,6 +1,8 @@
 /** One's own data: read in a worker, kept for the runs of this visit. */
 
-import type { DataSet, DataSource, ReadReport, ReadTask } from "./messages.js";
+import { type Asked, WorkerClient } from "flambeau/worker";
+import { messageOf } from "./errors.js";
+import type { DataSet, DataSource, ReadNote, ReadQuestions } from "./messages.js";
 import type { DataName } from "./settings.js";
 import { Changes } from "./store.js";
 
@@ -15,37 +17,25 @@ class OwnData {
   error: string | undefined;
 
   /** Reads files; what was read before stays until they are whole. */
-  read(kind: DataName, task: ReadTask): void {
-    const worker = new Worker(new URL("./read.worker.ts", import.meta.url), { type: "module", name: "reading" });
-    this.reading = { label: "Reading the files", part: undefined };
+  async read<K extends keyof ReadQuestions>(kind: DataName, how: K, files: ReadQuestions[K]["ask"]): Promise<void> {
+    const tell = (reading: OwnData["reading"]) => {
+      this.reading = reading;
+      this.changes.changed(true);
+    };
+    const worker = new WorkerClient<ReadQuestions, ReadNote>(
+      new Worker(new URL("./read.worker.ts", import.meta.url), { type: "module", name: "reading" }),
+      { onNote: tell },
+    );
     this.error = undefined;
-    const end = () => {
-      worker.terminate();
-      this.reading = undefined;
-    };
-    worker.onerror = ({ message }) => {
-      end();
-      this.error = message;
-      this.changes.changed(true);
-    };
-    worker.onmessage = ({ data: report }: MessageEvent<ReadReport>) => {
-      switch (report.type) {
-        case "progress":
-          this.reading = { label: report.label, part: report.part };
-          break;
-        case "set":
-          end();
-          this.set = report.set;
-          this.kind = kind;
-          break;
-        case "failed":
-          end();
-          this.error = report.message;
-      }
-      this.changes.changed(true);
-    };
-    worker.postMessage(task);
-    this.changes.changed(true);
+    tell({ label: "Reading the files", part: undefined });
+    try {
+      this.set = await worker.ask(how, ...([files] as Asked<ReadQuestions[K]["ask"]>));
+      this.kind = kind;
+    } catch (error) {
+      this.error = messageOf(error);
+    }
+    worker.end();
+    tell(undefined);
   }
 
   /** Where a run with these data gets them; undefined while there are none. */

@@ -1,7 +1,8 @@
 /** A trained model for the page: load it, and ask it about pictures. */
 
+import { WorkerClient } from "flambeau/worker";
 import { MODELS, readLayers, type ItemShape } from "./layers.js";
-import type { PredictReport, PredictTask } from "./predict.worker.js";
+import type { PredictQuestions } from "./messages.js";
 import { readHead } from "./safetensors.js";
 
 /** What a model file says of its model. */
@@ -23,49 +24,24 @@ export function aboutModel(weights: Uint8Array): ModelAbout {
   return { layers: known, shape: [1, 28, 28], classes: Array.from({ length: 10 }, (_, digit) => String(digit)) };
 }
 
-type Waiting = { resolve: (report: PredictReport) => void; reject: (error: Error) => void };
-
 export class Predictor {
-  readonly #worker = new Worker(new URL("./predict.worker.ts", import.meta.url), { type: "module", name: "reading pictures" });
-  readonly #waiting = new Map<number, Waiting>();
-  #count = 0;
-
-  constructor() {
-    this.#worker.onmessage = ({ data: report }: MessageEvent<PredictReport>) => {
-      const waiting = this.#waiting.get(report.id);
-      this.#waiting.delete(report.id);
-      if (report.type === "failed") waiting?.reject(new Error(report.message));
-      else waiting?.resolve(report);
-    };
-    this.#worker.onerror = ({ message }) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(message));
-      this.#waiting.clear();
-    };
-  }
-
-  #ask(make: (id: number) => PredictTask): Promise<PredictReport> {
-    this.#count += 1;
-    const id = this.#count;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage(make(id));
-    });
-  }
+  readonly #worker = new WorkerClient<PredictQuestions>(
+    new Worker(new URL("./predict.worker.ts", import.meta.url), { type: "module", name: "reading pictures" }),
+  );
 
   /** Takes a model up. */
   async load(weights: Uint8Array): Promise<ModelAbout> {
     const about = aboutModel(weights);
-    await this.#ask((id) => ({ type: "load", id, weights, layers: about.layers, shape: about.shape }));
+    await this.#worker.ask("load", { weights, layers: about.layers, shape: about.shape });
     return about;
   }
 
   /** The probabilities of the classes for one picture. */
-  async read(pixels: Float32Array): Promise<Float32Array> {
-    const report = await this.#ask((id) => ({ type: "read", id, pixels }));
-    return report.type === "read" ? report.probabilities : new Float32Array();
+  read(pixels: Float32Array): Promise<Float32Array> {
+    return this.#worker.ask("read", pixels);
   }
 
   end(): void {
-    this.#worker.terminate();
+    this.#worker.end();
   }
 }

@@ -6,7 +6,8 @@
 import type { DeviceInfo, Progress } from "flambeau";
 import { TrainingWorker } from "flambeau/worker";
 import type { Used } from "../app/device.js";
-import type { Assessment, DataSource, Inspection, Note, Question, TrainTask } from "./messages.js";
+import { messageOf } from "./errors.js";
+import type { Assessment, DataSource, Inspection, Note, TrainDialogue } from "./messages.js";
 import { forgetSession, freeCheckpoints, keepModel, lastSession, saveSession, type SavedCurve, type Session } from "./session.js";
 import type { TrainSettings } from "./settings.js";
 import { Changes } from "./store.js";
@@ -73,14 +74,13 @@ const DEVICES: Record<Used, string> = { gpu: "GPU", cpu: "CPU", software: "softw
 const MODEL_NAMES = { mlp: "MLP", cnn: "CNN", resnet: "ResNet" } as const;
 
 const emptyCurve = (): SavedCurve => ({ step: [], loss: [], accuracy: [], testStep: [], testLoss: [], testAccuracy: [] });
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replace(/^flambeau: /, "");
 
 /** All runs, the newest last. */
 class Runs {
   readonly changes = new Changes();
   readonly list: Run[] = [];
   #queue: StartRequest[] = [];
-  #worker: TrainingWorker | undefined;
+  #worker: TrainingWorker<TrainDialogue> | undefined;
   #active: Run | undefined;
   #count = 0;
 
@@ -152,12 +152,11 @@ class Runs {
     this.#worker?.terminate();
     const worker = this.#open(run, paused);
     this.#worker = worker;
-    const task: TrainTask = { settings, source, weights };
     try {
       const summary = await worker.start({
         name: run.checkpoints,
         device,
-        settings: task,
+        settings: { settings, source, weights },
         epochs: settings.epochs,
         ...(untrained ? { maxSteps: 0 } : settings.steps > 0 && { maxSteps: settings.steps }),
         logEvery: LOG_EVERY,
@@ -181,21 +180,20 @@ class Runs {
   }
 
   /** Takes the weights out, keeps them for the page Draw, and looks at the whole test set. Stop cuts it short. */
-  async #finish(run: Run, worker: TrainingWorker): Promise<void> {
+  async #finish(run: Run, worker: TrainingWorker<TrainDialogue>): Promise<void> {
     run.loading = { label: "Reading the whole test set", part: undefined };
     this.changes.changed(true);
-    const ask = (question: Question) => worker.ask(question);
     try {
-      run.weights = (await ask({ kind: "export" })) as Uint8Array;
+      run.weights = await worker.ask("export");
       await keepModel(run.weights);
-      this.#assessed(run, (await ask({ kind: "assess" })) as Assessment);
-      run.inspection = (await ask({ kind: "inspect" })) as Inspection;
+      this.#assessed(run, await worker.ask("assess"));
+      run.inspection = await worker.ask("inspect");
     } catch (error) {
       run.events.push(`The last look at the model was cut short: ${messageOf(error)}.`);
     }
   }
 
-  #open(run: Run, paused: boolean): TrainingWorker {
+  #open(run: Run, paused: boolean): TrainingWorker<TrainDialogue> {
     const changed = () => this.changes.changed();
     return new TrainingWorker(
       () => new Worker(new URL("./train.worker.ts", import.meta.url), { type: "module", name: "training" }),
@@ -207,7 +205,7 @@ class Runs {
           changed();
         },
         onNote: (note) => {
-          this.#noted(run, note as Note, paused);
+          this.#noted(run, note, paused);
           changed();
         },
         onProgress: (progress) => {
@@ -299,8 +297,8 @@ class Runs {
   async #look(run: Run): Promise<void> {
     const worker = this.#worker;
     try {
-      run.inspection = (await worker?.ask({ kind: "inspect" } satisfies Question)) as Inspection | undefined;
-      run.weights = (await worker?.ask({ kind: "export" } satisfies Question)) as Uint8Array | undefined;
+      run.inspection = await worker?.ask("inspect");
+      run.weights = await worker?.ask("export");
       if (run.weights !== undefined) await keepModel(run.weights);
     } catch (error) {
       run.events.push(messageOf(error));
@@ -351,7 +349,7 @@ class Runs {
   /** The weights of a run: those of the active one as they are now. */
   async weightsOf(run: Run): Promise<Uint8Array | undefined> {
     if (run !== this.#active || this.#worker === undefined || run.state === "failed") return run.weights;
-    run.weights = (await this.#worker.ask({ kind: "export" } satisfies Question)) as Uint8Array;
+    run.weights = await this.#worker.ask("export");
     return run.weights;
   }
 

@@ -16,7 +16,7 @@ import { runTraining } from "flambeau/worker";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
 import { readLayers } from "./layers.js";
-import type { Note, Question, TrainTask } from "./messages.js";
+import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
 import { hostArrays, openSet, toInput } from "./sets.js";
 import type { OptimizerName } from "./settings.js";
@@ -69,9 +69,7 @@ class Meter {
   }
 }
 
-runTraining<nn.Sequential>(async (given, report) => {
-  const tell: (note: Note) => void = report;
-  const { settings, source, weights } = given as TrainTask;
+runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, tell) => {
   const set = await openSet(source, tell);
   const { shape, classes } = set;
   manualSeed(settings.seed);
@@ -110,26 +108,21 @@ runTraining<nn.Sequential>(async (given, report) => {
       if (progress.step % ASSESS_EVERY === 0) await look(trainer, ASSESS_ITEMS);
       meter.begin(progress.step);
     },
-    async answer(question, trainer) {
-      const asked = question as Question;
-      const { step } = trainer;
-      switch (asked.kind) {
-        case "assess":
-          return assess(model, set, step, set.test.labels.length, (part) =>
-            tell({ kind: "loading", label: "Reading the whole test set", part }),
-          );
-        case "inspect":
-          return inspect(model, set, step);
-        case "export": {
-          const metadata = {
-            format: "pt",
-            layers: settings.layers,
-            shape: JSON.stringify(shape),
-            classes: JSON.stringify(classes),
-          };
-          return io.writeSafetensors(model.stateDict(), metadata);
-        }
-      }
+    answers: {
+      assess: (_, { step }) =>
+        assess(model, set, step, set.test.labels.length, (part) =>
+          tell({ kind: "loading", label: "Reading the whole test set", part }),
+        ),
+      inspect: (_, { step }) => inspect(model, set, step),
+      export: () => {
+        const metadata = {
+          format: "pt",
+          layers: settings.layers,
+          shape: JSON.stringify(shape),
+          classes: JSON.stringify(classes),
+        };
+        return io.writeSafetensors(model.stateDict(), metadata);
+      },
     },
   };
 });

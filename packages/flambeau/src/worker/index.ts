@@ -1,19 +1,30 @@
 /**
- * Training off the main thread: `TrainingWorker` for the page, `runTraining` for the worker.
+ * Work off the main thread: `TrainingWorker` for the page and `runTraining` for the worker; `WorkerClient` and
+ * `answerQuestions` for anything else.
  *
  * @packageDocumentation
  */
 
 import type { DeviceInfo } from "../device.js";
 import type { EpochReport, Progress, Summary } from "../trainer.js";
-import type { Command, Report, StartOptions } from "./messages.js";
+import { type Dialogue, isTrap, type Report, type StartOptions, type TrainingQuestions } from "./messages.js";
+import { type Asked, WorkerClient } from "./protocol.js";
 
-export type { StartOptions } from "./messages.js";
+export type { Dialogue, StartOptions } from "./messages.js";
+export {
+  type Answers,
+  type Asked,
+  answerQuestions,
+  type ClientListeners,
+  type Port,
+  type Questions,
+  WorkerClient,
+} from "./protocol.js";
 export { Checkpoints, openStore, type Store } from "./store.js";
-export { runTraining, type Define, type Training } from "./thread.js";
+export { type Define, runTraining, type Training } from "./thread.js";
 
 /** What a page may want to know. */
-export interface Listeners {
+export interface Listeners<Note = unknown> {
   /** The device on which training begins. */
   onDevice?: (info: DeviceInfo) => void;
   /** So many of the kernels asked for have been compiled; the first step waits for them. */
@@ -27,7 +38,7 @@ export interface Listeners {
   /** A checkpoint of this many bytes has been saved. */
   onCheckpoint?: (step: number, bytes: number) => void;
   /** What the worker's own functions tell. */
-  onNote?: (note: unknown) => void;
+  onNote?: (note: Note) => void;
   /** The GPU was lost; training goes on from the last checkpoint, on the device that is told. */
   onRecovered?: (event: { why: string; attempt: number; info: DeviceInfo; step: number }) => void;
   /** The worker's WebAssembly broke; another worker goes on from the last checkpoint. */
@@ -38,7 +49,7 @@ export interface Listeners {
 const MOST_WORKERS = 4;
 
 /**
- * A training run in a worker.
+ * A training run in a worker. Its `Dialogue` says what the worker's own functions are given, tell and answer.
  *
  * ```ts
  * const run = new TrainingWorker(
@@ -48,158 +59,125 @@ const MOST_WORKERS = 4;
  * const summary = await run.start({ epochs: 3, checkpointEvery: 200, name: "mine" });
  * ```
  */
-export class TrainingWorker {
-  #worker: Worker | undefined;
-  #started = 0;
-  #asked = 0;
-  #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
+export class TrainingWorker<D extends Dialogue = Dialogue> {
+  #client: WorkerClient<TrainingQuestions, Report> | undefined;
 
   constructor(
     /** Makes the worker; called again when one had to be replaced. */
     readonly open: () => Worker,
-    readonly listeners: Listeners = {},
+    readonly listeners: Listeners<D["note"]> = {},
   ) {}
 
-  /** Trains to the end; an error if it cannot. */
-  start(options: StartOptions = {}): Promise<Summary> {
-    return new Promise((resolve, reject) => this.#begin(options, resolve, reject));
-  }
-
-  #begin(options: StartOptions, resolve: (summary: Summary) => void, reject: (error: Error) => void): void {
-    this.terminate();
-    this.#started += 1;
-    const worker = this.open();
-    this.#worker = worker;
+  /** Trains to the end; an error if it cannot, or if the worker cannot be loaded, breaks for good or is ended. */
+  async start(options: StartOptions<D["settings"]> = {}): Promise<Summary> {
     // Another run may have left a checkpoint of that name.
-    let isOwn = options.resume ?? false;
-    const again = (why: string) => {
-      if (this.#started >= MOST_WORKERS) return false;
-      this.listeners.onRestarted?.(why);
-      this.#begin({ ...options, resume: isOwn }, resolve, reject);
-      return true;
-    };
-    worker.onerror = (event) => {
-      // It is told here, once.
-      event.preventDefault();
-      // A trap in something that was waited for ends nobody's promise.
-      if (event.message.includes("RuntimeError") && again(event.message)) return;
-      reject(new Error(`flambeau: the worker broke: ${event.message}`));
-    };
-    worker.onmessage = ({ data }: MessageEvent<Report>) => {
-      const { listeners } = this;
-      switch (data.type) {
-        case "ready":
-          this.#send({ type: "start", options });
-          return;
-        case "device":
-          listeners.onDevice?.(data.info);
-          return;
-        case "compile":
-          listeners.onCompile?.(data.done, data.all);
-          return;
-        case "progress":
-          listeners.onProgress?.(data.progress);
-          return;
-        case "epoch":
-          listeners.onEpoch?.(data.report);
-          return;
-        case "paused":
-          listeners.onPaused?.(data.step);
-          return;
-        case "checkpoint":
-          isOwn = true;
-          listeners.onCheckpoint?.(data.step, data.bytes);
-          return;
-        case "recovered":
-          listeners.onRecovered?.(data);
-          return;
-        case "note":
-          listeners.onNote?.(data.note);
-          return;
-        case "answer":
-          this.#taken(data.id)?.resolve(data.answer);
-          return;
-        case "noAnswer":
-          this.#taken(data.id)?.reject(new Error(data.message));
-          return;
-        case "done":
-          resolve(data.summary);
-          return;
-        case "failed":
-          if (!data.dead || !again(data.message)) reject(new Error(data.message));
+    let { resume = false } = options;
+    for (let started = 1; ; started += 1) {
+      this.terminate();
+      const client = new WorkerClient<TrainingQuestions, Report>(this.open(), {
+        onNote: (report) => {
+          if (report.type === "checkpoint") resume = true;
+          this.#told(report);
+        },
+      });
+      this.#client = client;
+      try {
+        return await client.ask("start", { ...options, resume });
+      } catch (error) {
+        if (!isTrap(error) || started === MOST_WORKERS || this.#client !== client) throw error;
+        this.listeners.onRestarted?.(error.message);
       }
-    };
+    }
   }
 
-  #taken(id: number) {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    return waiting;
+  #told(report: Report): void {
+    const { listeners } = this;
+    switch (report.type) {
+      case "device":
+        listeners.onDevice?.(report.info);
+        return;
+      case "compile":
+        listeners.onCompile?.(report.done, report.all);
+        return;
+      case "progress":
+        listeners.onProgress?.(report.progress);
+        return;
+      case "epoch":
+        listeners.onEpoch?.(report.report);
+        return;
+      case "paused":
+        listeners.onPaused?.(report.step);
+        return;
+      case "checkpoint":
+        listeners.onCheckpoint?.(report.step, report.bytes);
+        return;
+      case "recovered":
+        listeners.onRecovered?.(report);
+        return;
+      case "note":
+        listeners.onNote?.(report.note);
+    }
   }
 
-  #send(command: Command): void {
-    this.#worker?.postMessage(command);
+  /** What hinders an order ends the run too, and `start` tells it. */
+  #order<K extends keyof TrainingQuestions>(name: K, ...asked: Asked<TrainingQuestions[K]["ask"]>): void {
+    this.#client?.ask(name, ...asked).catch(() => undefined);
   }
 
   /** Holds before the next step. */
   pause(): void {
-    this.#send({ type: "pause" });
+    this.#order("pause");
   }
 
   /** Goes on. */
   resume(): void {
-    this.#send({ type: "resume" });
+    this.#order("resume");
   }
 
   /** Takes single steps while paused. */
   step(count = 1): void {
-    this.#send({ type: "step", count });
+    this.#order("step", count);
   }
 
-  /** Ends the run after the present step: `start` then gives its summary. */
+  /** Ends the run after the present step: `start` then gives its summary; an error if the worker has not begun yet. */
   stop(): void {
-    this.#send({ type: "stop" });
+    if (this.#client?.isReady === false) this.#client.end(new Error("flambeau: stopped before the worker had begun"));
+    else this.#order("stop");
   }
 
   /** Changes the learning rate of the steps to come. */
   setLearningRate(lr: number): void {
-    this.#send({ type: "setLearningRate", lr });
+    this.#order("setLearningRate", lr);
   }
 
   /** Saves a checkpoint before the next step. */
   checkpoint(): void {
-    this.#send({ type: "checkpoint" });
+    this.#order("checkpoint");
   }
 
   /** Ends the GPU device as if it had been lost, to try what happens then. */
   loseDevice(): void {
-    this.#send({ type: "loseDevice" });
+    this.#order("loseDevice");
   }
 
-  /** Asks the `answer` of what is trained something, between two steps or after the last; the question must be cloneable. */
-  ask(question: unknown): Promise<unknown> {
-    this.#asked += 1;
-    const id = this.#asked;
-    return new Promise((resolve, reject) => {
-      if (this.#worker === undefined) {
-        reject(new Error("flambeau: there is no worker to ask"));
-        return;
-      }
-      this.#waiting.set(id, { resolve, reject });
-      this.#send({ type: "ask", id, question });
-    });
+  /** Asks the `answers` of what is trained something, between two steps or after the last; it must be cloneable. */
+  async ask<K extends keyof D["questions"] & string>(
+    name: K,
+    ...asked: Asked<D["questions"][K]["ask"]>
+  ): Promise<D["questions"][K]["answer"]> {
+    const [question, transfer] = asked;
+    if (this.#client === undefined) throw new Error("flambeau: there is no worker to ask");
+    return this.#client.ask("own", { name, question }, transfer);
   }
 
   /** Breaks the worker's WebAssembly before its next step, to try what happens then. */
   crash(): void {
-    this.#send({ type: "crash" });
+    this.#order("crash");
   }
 
-  /** Ends the worker at once. */
+  /** Ends the worker at once: what is waited for, `start` too, ends with an error. */
   terminate(): void {
-    for (const { reject } of this.#waiting.values()) reject(new Error("flambeau: the worker has ended"));
-    this.#waiting.clear();
-    this.#worker?.terminate();
-    this.#worker = undefined;
+    this.#client?.end();
+    this.#client = undefined;
   }
 }

@@ -2,9 +2,20 @@
 
 import type { DeviceInfo, InitOptions } from "../device.js";
 import type { EpochReport, Progress, Summary } from "../trainer.js";
+import type { Questions } from "./protocol.js";
+
+/** What the two sides of one's own training say to each other, beyond what every training says. */
+export interface Dialogue {
+  /** What a run is started with: `settings` of the options, handed to the function that defines the training. */
+  settings: unknown;
+  /** What the worker tells by itself: it reaches the page's `onNote`. */
+  note: unknown;
+  /** What the page can ask while it trains and afterwards. */
+  questions: Questions;
+}
 
 /** How a run is started. */
-export interface StartOptions {
+export interface StartOptions<Settings = unknown> {
   /** The run's name: its checkpoints are kept under it. */
   name?: string;
   device?: Exclude<InitOptions["device"], GPUDevice | undefined>;
@@ -23,25 +34,32 @@ export interface StartOptions {
   /** Steps between checkpoints; none without it. */
   checkpointEvery?: number;
   /** Anything the worker's own function needs; it must be cloneable. */
-  settings?: unknown;
+  settings?: Settings;
+}
+
+/** An order: the answer says only that it has come. */
+interface Order<A = undefined> {
+  ask: A;
+  answer: unknown;
 }
 
 /** From the page. */
-export type Command =
-  | { type: "start"; options: StartOptions }
-  | { type: "pause" }
-  | { type: "resume" }
-  | { type: "step"; count: number }
-  | { type: "stop" }
-  | { type: "setLearningRate"; lr: number }
-  | { type: "checkpoint" }
-  | { type: "loseDevice" }
-  | { type: "ask"; id: number; question: unknown }
-  | { type: "crash" };
+export type TrainingQuestions = {
+  start: { ask: StartOptions; answer: Summary };
+  pause: Order;
+  resume: Order;
+  step: Order<number>;
+  stop: Order;
+  setLearningRate: Order<number>;
+  checkpoint: Order;
+  loseDevice: Order;
+  crash: Order;
+  /** One of the training's own questions. */
+  own: { ask: { name: string; question: unknown }; answer: unknown };
+};
 
-/** From the worker. */
+/** What the worker tells by itself. */
 export type Report =
-  | { type: "ready" }
   | { type: "device"; info: DeviceInfo }
   | { type: "compile"; done: number; all: number }
   | { type: "progress"; progress: Progress }
@@ -49,9 +67,9 @@ export type Report =
   | { type: "paused"; step: number }
   | { type: "checkpoint"; step: number; bytes: number }
   | { type: "recovered"; why: string; attempt: number; info: DeviceInfo; step: number }
-  | { type: "done"; summary: Summary }
-  | { type: "note"; note: unknown }
-  | { type: "answer"; id: number; answer: unknown }
-  | { type: "noAnswer"; id: number; message: string }
-  /** `dead`: WebAssembly has trapped, and the worker must be replaced. */
-  | { type: "failed"; message: string; dead: boolean };
+  | { type: "note"; note: unknown };
+
+/** Has WebAssembly trapped or panicked? Then its worker must be replaced. */
+export function isTrap(error: unknown): error is Error {
+  return error instanceof Error && error.name === "RuntimeError";
+}

@@ -5,13 +5,14 @@ import type { DataLoader } from "../data.js";
 import type { Module } from "../nn/module.js";
 import type { Optimizer, Scheduler } from "../optim.js";
 import type { Tensor } from "../tensor.js";
-import { Trainer, type EpochReport, type Outcome, type Progress, type TrainerOptions } from "../trainer.js";
-import type { Command, Report, StartOptions } from "./messages.js";
+import { Trainer, type EpochReport, type Outcome, type Progress, type Summary, type TrainerOptions } from "../trainer.js";
+import { isTrap, type Dialogue, type Report, type StartOptions, type TrainingQuestions } from "./messages.js";
+import { answerQuestions } from "./protocol.js";
 import { Checkpoints, openStore } from "./store.js";
 import { arrived, wasm } from "../wasm.js";
 
 /** What is trained, on the device that `define` finds as the current one. */
-export interface Training<M extends Module> {
+export interface Training<M extends Module, D extends Dialogue = Dialogue> {
   model: M;
   optimizer: Optimizer;
   batches: DataLoader;
@@ -24,12 +25,20 @@ export interface Training<M extends Module> {
   onProgress?: (progress: Progress, trainer: Trainer<M>) => void | Promise<void>;
   /** Called after an epoch; training waits for it. */
   onEpoch?: (report: EpochReport, trainer: Trainer<M>) => void | Promise<void>;
-  /** Answers what the page asks (`TrainingWorker.ask`), between two steps, while paused, or after the last step. */
-  answer?: (question: unknown, trainer: Trainer<M>) => unknown;
+  /** Answer what the page asks (`TrainingWorker.ask`), between two steps, while paused, or after the last step. */
+  answers?: {
+    [K in keyof D["questions"]]: (
+      question: D["questions"][K]["ask"],
+      trainer: Trainer<M>,
+    ) => D["questions"][K]["answer"] | Promise<D["questions"][K]["answer"]>;
+  };
 }
 
 /** Makes what is trained; called again when the device was lost. What it tells reaches the page's `onNote`. */
-export type Define<M extends Module> = (settings: unknown, tell: (note: unknown) => void) => Training<M> | Promise<Training<M>>;
+export type Define<M extends Module, D extends Dialogue = Dialogue> = (
+  settings: D["settings"],
+  tell: (note: D["note"]) => void,
+) => Training<M, D> | Promise<Training<M, D>>;
 
 /** Lost devices that are replaced by their like before the CPU takes over. */
 const MOST_REPLACEMENTS = 3;
@@ -48,7 +57,15 @@ function breathe(): Promise<void> {
   });
 }
 
-class Run<M extends Module> {
+/** A question that waits for the end of a step. */
+interface Waiting {
+  name: string;
+  question: unknown;
+  resolve: (answer: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+class Run<M extends Module, D extends Dialogue> {
   #paused: boolean;
   #permits = 0;
   #stopped = false;
@@ -62,13 +79,13 @@ class Run<M extends Module> {
   /** Is the latest checkpoint of that name this run's? Another run may have left one. */
   #isOwn: boolean;
   #device: Device | undefined;
-  #answer: ((question: unknown) => unknown) | undefined;
-  #questions: { id: number; question: unknown }[] = [];
+  #answer: (name: string, question: unknown) => unknown = () => undefined;
+  #questions: Waiting[] = [];
   /** Is the loop over? Questions are then answered as they come. */
   #over = false;
 
   constructor(
-    readonly define: Define<M>,
+    readonly define: Define<M, D>,
     readonly options: StartOptions,
     readonly tell: (report: Report) => void,
   ) {
@@ -110,21 +127,22 @@ class Run<M extends Module> {
     this.#wake();
   }
 
-  ask(id: number, question: unknown): void {
-    this.#questions.push({ id, question });
-    if (this.#over && this.#questions.length === 1) void this.#answerAll();
-    else this.#wake();
+  ask(name: string, question: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#questions.push({ name, question, resolve, reject });
+      if (this.#over && this.#questions.length === 1) void this.#answerAll();
+      else this.#wake();
+    });
   }
 
   /** Answers what has been asked so far. */
   async #answerAll(): Promise<void> {
     for (let next = this.#questions[0]; next !== undefined; next = this.#questions[0]) {
-      const { id, question } = next;
+      const { name, question, resolve, reject } = next;
       try {
-        if (this.#answer === undefined) throw new Error("flambeau: this training answers no questions");
-        this.tell({ type: "answer", id, answer: await this.#answer(question) });
+        resolve(await this.#answer(name, question));
       } catch (error) {
-        this.tell({ type: "noAnswer", id, message: error instanceof Error ? error.message : String(error) });
+        reject(error);
       }
       this.#questions.shift();
     }
@@ -198,7 +216,7 @@ class Run<M extends Module> {
     device: NonNullable<StartOptions["device"]>,
     resume: boolean,
     lost?: { why: string; attempt: number },
-  ): Promise<void> {
+  ): Promise<Summary> {
     const {
       wasm: source,
       powerPreference,
@@ -240,7 +258,11 @@ class Run<M extends Module> {
       shouldStop: () => this.#mayStop(batches),
     });
     this.#trainer = trainer;
-    this.#answer = made.answer && ((question) => made.answer?.(question, trainer));
+    const answers: Training<M>["answers"] = made.answers ?? {};
+    this.#answer = (name, question) => {
+      if (!Object.hasOwn(answers, name)) throw new Error(`flambeau: this training answers no question “${name}”`);
+      return answers[name]?.(question, trainer);
+    };
     if (resume) await this.#load(trainer, batches);
     if (this.#lr !== undefined) optimizer.lr = this.#lr;
     if (lost !== undefined) {
@@ -249,24 +271,38 @@ class Run<M extends Module> {
     const summary = await trainer.fit(batches, outcome, test);
     await this.#answerAll();
     this.#over = true;
-    this.tell({ type: "done", summary });
+    return summary;
   }
 
   /** Trains, and begins again from its last checkpoint (or from the start) when the device is lost. */
-  async all(): Promise<void> {
+  async #attempts(): Promise<Summary> {
     const wanted = this.options.device ?? "best";
     let lost: { why: string; attempt: number } | undefined;
     for (;;) {
       const device = lost !== undefined && lost.attempt > MOST_REPLACEMENTS ? "cpu" : wanted;
       try {
-        await this.#once(device, this.#isOwn, lost);
-        return;
+        return await this.#once(device, this.#isOwn, lost);
       } catch (error) {
         const why = this.#device?.error;
         // The CPU is the last resort: what fails there has failed.
-        if (why === undefined || device === "cpu" || error instanceof WebAssembly.RuntimeError) throw error;
+        if (why === undefined || device === "cpu" || isTrap(error)) throw error;
         lost = { why, attempt: (lost?.attempt ?? 0) + 1 };
       }
+    }
+  }
+
+  /** Trains to the end. */
+  async all(): Promise<Summary> {
+    try {
+      return await this.#attempts();
+    } catch (error) {
+      // There is no next step any more after which a question could be answered.
+      this.#answer = () => {
+        throw error;
+      };
+      this.#over = true;
+      void this.#answerAll();
+      throw error;
     }
   }
 }
@@ -281,37 +317,24 @@ class Run<M extends Module> {
  * runTraining(async () => ({ model, optimizer, batches, outcome }));
  * ```
  */
-export function runTraining<M extends Module>(define: Define<M>): void {
-  const world = globalThis as unknown as {
-    postMessage(report: Report): void;
-    onmessage: ((event: MessageEvent<Command>) => void) | null;
-  };
-  const tell = (report: Report) => world.postMessage(report);
-  let run: Run<M> | undefined;
-  world.onmessage = ({ data: command }) => {
-    switch (command.type) {
-      case "start": {
-        const started = new Run(define, command.options, tell);
-        run = started;
-        started.all().catch((error: unknown) => {
-          const message = error instanceof Error ? error.message : String(error);
-          tell({ type: "failed", message, dead: error instanceof WebAssembly.RuntimeError });
-        });
-        return;
-      }
-      case "step":
-        run?.step(command.count);
-        return;
-      case "setLearningRate":
-        run?.setLearningRate(command.lr);
-        return;
-      case "ask":
-        if (run === undefined) tell({ type: "noAnswer", id: command.id, message: "flambeau: nothing is being trained" });
-        else run.ask(command.id, command.question);
-        return;
-      default:
-        run?.[command.type]();
-    }
-  };
-  tell({ type: "ready" });
+export function runTraining<M extends Module, D extends Dialogue = Dialogue>(define: Define<M, D>): void {
+  let run: Run<M, D> | undefined;
+  const tell: (report: Report) => void = answerQuestions<TrainingQuestions, Report>({
+    start: (options) => {
+      run = new Run(define, options, tell);
+      return run.all();
+    },
+    pause: () => run?.pause(),
+    resume: () => run?.resume(),
+    step: (count) => run?.step(count),
+    stop: () => run?.stop(),
+    setLearningRate: (lr) => run?.setLearningRate(lr),
+    checkpoint: () => run?.checkpoint(),
+    loseDevice: () => run?.loseDevice(),
+    crash: () => run?.crash(),
+    own: ({ name, question }) => {
+      if (run === undefined) throw new Error("flambeau: nothing is being trained");
+      return run.ask(name, question);
+    },
+  });
 }

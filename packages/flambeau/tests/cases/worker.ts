@@ -1,9 +1,10 @@
 import { Checkpoints, openStore, TrainingWorker, type StartOptions } from "flambeau/worker";
 import type { Progress } from "flambeau";
 import { assert, equal, near, test, throws } from "../harness.js";
+import type { LineDialogue, Settings } from "../worker.js";
 
 const open = () => new Worker("/packages/flambeau/tests/.build/worker.mjs", { type: "module" });
-const common = (gpu: boolean): StartOptions => ({ device: gpu ? "software" : "cpu", epochs: 5, logEvery: 4 });
+const common = (gpu: boolean): StartOptions<Settings> => ({ device: gpu ? "software" : "cpu", epochs: 5, logEvery: 4 });
 
 test("a worker trains, and tells how it goes", async ({ gpu }) => {
   const seen: Progress[] = [];
@@ -94,33 +95,69 @@ test("a lost device is replaced, and training goes on from the last checkpoint",
 });
 
 test("a worker tells notes, and answers between steps, while paused, and after the last step", async ({ gpu }) => {
-  const notes: unknown[] = [];
-  const asked: Promise<unknown>[] = [];
-  const run = new TrainingWorker(open, {
+  const notes: LineDialogue["note"][] = [];
+  const asked: Promise<{ step: number }>[] = [];
+  const run = new TrainingWorker<LineDialogue>(open, {
     onNote: (note) => void notes.push(note),
     onPaused: (step) => {
       asked.push(run.ask("weight"));
       if (step === 0) run.step();
-      else
-        void run
-          .ask("nothing")
-          .catch((error: Error) => asked.push(Promise.resolve(error.message)))
-          .then(() => run.resume());
+      else run.resume();
     },
   });
   await run.start({ ...common(gpu), epochs: 1, paused: true });
   asked.push(run.ask("weight"));
   const answers = await Promise.all(asked);
-  run.terminate();
   equal(
-    answers.map((answer) => (typeof answer === "string" ? answer : (answer as { step: number }).step)),
-    [0, 1, "no answer to nothing", 4],
+    answers.map(({ step }) => step),
+    [0, 1, 4],
   );
   equal(notes, [{ after: 4 }]);
-  await run.ask("weight").then(
-    () => assert(false, "an ended worker answers"),
-    () => undefined,
-  );
+  run.terminate();
+  await throws(() => run.ask("weight"), "there is no worker to ask");
+});
+
+test("an error crosses to the page with name, message and stack, and so does a question that nobody answers", async ({ gpu }) => {
+  const run = new TrainingWorker<LineDialogue>(open);
+  await run.start({ ...common(gpu), epochs: 1 });
+  const thrown = await run.ask("fail", "on purpose").catch((error: unknown) => error);
+  assert(thrown instanceof Error && thrown.name === "RangeError" && thrown.message === "on purpose", String(thrown));
+  assert(thrown.stack?.includes("worker.mjs") === true, `the stack is the worker's: ${thrown.stack}`);
+  // A page that is newer than its worker.
+  const newer = run as unknown as TrainingWorker;
+  await throws(() => newer.ask("nothing"), "answers no question “nothing”");
+  run.terminate();
+});
+
+test("a worker whose script is not there ends the run with an error, and so does one whose script breaks", async () => {
+  const missing = new TrainingWorker(() => new Worker("/packages/flambeau/tests/.build/nowhere.mjs", { type: "module" }));
+  await throws(() => missing.start(), "the worker's script could not be loaded");
+  await throws(() => missing.ask("anything"), "the worker's script could not be loaded");
+  const script = URL.createObjectURL(new Blob(["throw new TypeError('broken at once')"], { type: "text/javascript" }));
+  const broken = new TrainingWorker(() => new Worker(script, { type: "module" }));
+  await throws(() => broken.start(), "the worker broke");
+});
+
+test("a run whose worker never begins can be stopped, and one that trains can be ended; both are told", async ({ gpu }) => {
+  const script = URL.createObjectURL(new Blob([""], { type: "text/javascript" }));
+  const silent = new TrainingWorker(() => new Worker(script, { type: "module" }));
+  const waiting = silent.start();
+  silent.stop();
+  await throws(() => waiting, "stopped before the worker had begun");
+  const run: TrainingWorker = new TrainingWorker(open, { onProgress: () => run.terminate() });
+  await throws(() => run.start({ ...common(gpu), epochs: 1000 }), "the worker has ended");
+});
+
+test("what is asked of a run that fails is told the run's error", async ({ gpu }) => {
+  const run = new TrainingWorker<LineDialogue>(open, {
+    onPaused: () => {
+      run.setLearningRate(1e30);
+      run.resume();
+    },
+  });
+  await throws(() => run.start({ ...common(gpu), epochs: 1000, logEvery: 1, paused: true }), "the loss is");
+  await throws(() => run.ask("weight"), "the loss is");
+  run.terminate();
 });
 
 test("a device that is lost before the first checkpoint begins anew, not from another run's checkpoint", async ({ gpu }) => {
@@ -144,9 +181,9 @@ test("a device that is lost before the first checkpoint begins anew, not from an
 });
 
 /** The losses of the epochs, and how often a worker was replaced, when `disturb` is called at each checkpoint. */
-async function disturbed(gpu: boolean, settings: object, disturb: (run: TrainingWorker, step: number) => void) {
+async function disturbed(gpu: boolean, settings: Settings, disturb: (run: TrainingWorker<LineDialogue>, step: number) => void) {
   const [losses, restarts]: [number[], string[]] = [[], []];
-  const run = new TrainingWorker(open, {
+  const run = new TrainingWorker<LineDialogue>(open, {
     onEpoch: ({ epoch, metrics }) => (losses[epoch - 1] = metrics["loss"] ?? 0),
     onCheckpoint: (step) => disturb(run, step),
     onRestarted: (why) => void restarts.push(why),
@@ -181,7 +218,7 @@ test("the page goes on while a worker compiles and trains, and is told how far t
   const ticking = setInterval(() => (ticks += 1), 10);
   const before: number[] = [];
   const compiled: [number, number][] = [];
-  const run = new TrainingWorker(open, {
+  const run = new TrainingWorker<LineDialogue>(open, {
     onDevice: () => void before.push(ticks),
     onCompile: (done, all) => void (before.length === 1 && compiled.push([done, all])),
     onProgress: () => void before.push(ticks),

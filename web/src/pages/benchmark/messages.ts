@@ -6,7 +6,8 @@ import type { Task } from "./tasks.js";
 export const contenderNames = ["cpu", "gpu", "tfjs", "jax"] as const;
 export type ContenderName = (typeof contenderNames)[number];
 
-export interface ToWorker {
+/** What is to be measured. */
+export interface Order {
   tasks: readonly Task[];
   contenders: readonly ContenderName[];
   /** Which WebGPU device Flambeau opens: a real one, or a software adapter too. */
@@ -26,8 +27,6 @@ export interface Row extends Timing {
   problem?: string;
 }
 
-export type FromWorker =
-  | { type: "progress"; done: number; total: number; label: string }
-  | { type: "row"; row: Row }
-  | { type: "ended" }
-  | { type: "error"; message: string };
+export type BenchmarkQuestions = { run: { ask: Order; answer: unknown } };
+
+export type BenchmarkNote = { type: "progress"; done: number; total: number; label: string } | { type: "row"; row: Row };

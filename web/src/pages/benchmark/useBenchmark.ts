@@ -1,14 +1,16 @@
 /** The page's end of the Benchmark worker. Stopping ends the worker; what it has measured stays. */
 
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { FromWorker, Row, ToWorker } from "./messages.js";
+import { WorkerClient } from "flambeau/worker";
+import { messageOf } from "../../work/errors.js";
+import type { BenchmarkNote, BenchmarkQuestions, Order, Row } from "./messages.js";
 
 export interface Benchmark {
   rows: readonly Row[];
   running: boolean;
   progress: { done: number; total: number; label: string } | undefined;
   error: string | undefined;
-  start: (order: ToWorker) => void;
+  start: (order: Order) => void;
   stop: () => void;
   clear: () => void;
 }
@@ -16,49 +18,42 @@ export interface Benchmark {
 const keyOf = ({ task, contender }: Row) => `${task.kind} ${task.size} ${contender}`;
 
 export function useBenchmark(): Benchmark {
-  const worker = useRef<Worker>(undefined);
+  const worker = useRef<WorkerClient<BenchmarkQuestions, BenchmarkNote>>(undefined);
   const [rows, setRows] = useState<readonly Row[]>([]);
   const [running, setRunning] = useState(false);
   const [progress, setProgress] = useState<Benchmark["progress"]>();
   const [error, setError] = useState<string>();
 
   const stop = useCallback(() => {
-    worker.current?.terminate();
+    const ended = worker.current;
     worker.current = undefined;
+    ended?.end();
     setRunning(false);
     setProgress(undefined);
   }, []);
   useEffect(() => stop, [stop]);
 
   const start = useCallback(
-    (order: ToWorker) => {
+    (order: Order) => {
       stop();
-      const made = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "benchmark" });
+      const made = new WorkerClient<BenchmarkQuestions, BenchmarkNote>(
+        new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "benchmark" }),
+        {
+          onNote: (note) => {
+            if (note.type === "progress") setProgress(note);
+            else setRows((before) => [...before.filter((row) => keyOf(row) !== keyOf(note.row)), note.row]);
+          },
+        },
+      );
       worker.current = made;
-      const failed = (message: string) => {
-        setError(message);
-        stop();
-      };
-      made.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-        switch (data.type) {
-          case "progress":
-            setProgress(data);
-            break;
-          case "row":
-            setRows((before) => [...before.filter((row) => keyOf(row) !== keyOf(data.row)), data.row]);
-            break;
-          case "ended":
-            stop();
-            break;
-          case "error":
-            failed(data.message);
-            break;
-        }
-      };
-      made.onerror = ({ message }) => failed(message || "the worker could not be started");
       setError(undefined);
       setRunning(true);
-      made.postMessage(order);
+      made.ask("run", order).then(stop, (error) => {
+        // Stopped, or started anew.
+        if (worker.current !== made) return;
+        setError(messageOf(error));
+        stop();
+      });
     },
     [stop],
   );

@@ -1,16 +1,12 @@
 /** The Benchmark's worker: one task after the other, one contender after the other. To stop it, the page ends it. */
 
 import { init } from "flambeau";
+import { answerQuestions } from "flambeau/worker";
+import { messageOf } from "../../work/errors.js";
 import { flambeau } from "./contenders/flambeau.js";
 import { compare, measure, type Contender } from "./measure.js";
-import type { ContenderName, FromWorker, Row, ToWorker } from "./messages.js";
+import type { BenchmarkNote, BenchmarkQuestions, ContenderName, Order, Row } from "./messages.js";
 import { describe, makeWork, type Task } from "./tasks.js";
-
-const world = self as unknown as {
-  postMessage(message: FromWorker): void;
-  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
-};
-const tell = (message: FromWorker) => world.postMessage(message);
 
 const NAMES: Record<ContenderName, string> = {
   cpu: "Flambeau on the CPU",
@@ -22,13 +18,13 @@ const NAMES: Record<ContenderName, string> = {
 const opened = new Map<ContenderName, Promise<Contender>>();
 
 /** Opens a contender once; the peers are loaded only now. */
-function open(name: ContenderName, gpu: ToWorker["gpu"]): Promise<Contender> {
+function open(name: ContenderName, gpu: Order["gpu"]): Promise<Contender> {
   const ready = opened.get(name) ?? start(name, gpu);
   opened.set(name, ready);
   return ready;
 }
 
-async function start(name: ContenderName, gpu: ToWorker["gpu"]): Promise<Contender> {
+async function start(name: ContenderName, gpu: Order["gpu"]): Promise<Contender> {
   switch (name) {
     case "cpu":
       return flambeau(await init({ device: "cpu" }));
@@ -41,9 +37,7 @@ async function start(name: ContenderName, gpu: ToWorker["gpu"]): Promise<Contend
   }
 }
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
-
-async function one(task: Task, name: ContenderName, gpu: ToWorker["gpu"], reference: Float32Array[]): Promise<Row> {
+async function one(task: Task, name: ContenderName, gpu: Order["gpu"], reference: Float32Array[]): Promise<Row> {
   const nothing = { median: 0, best: 0, worst: 0, first: 0, rounds: 0, runsPerRound: 0, compared: 0, maxError: 0, scale: 0 };
   try {
     const contender = await open(name, gpu);
@@ -68,7 +62,7 @@ async function referenceOf(task: Task): Promise<Float32Array[]> {
   return result;
 }
 
-async function runAll({ tasks, contenders, gpu }: ToWorker): Promise<void> {
+async function runAll({ tasks, contenders, gpu }: Order): Promise<void> {
   const total = tasks.length * (contenders.length + 1);
   let done = 0;
   const progress = (label: string) => tell({ type: "progress", done, total, label });
@@ -83,9 +77,6 @@ async function runAll({ tasks, contenders, gpu }: ToWorker): Promise<void> {
     }
   }
   progress("Done");
-  tell({ type: "ended" });
 }
 
-world.onmessage = ({ data }) => {
-  runAll(data).catch((error: unknown) => tell({ type: "error", message: messageOf(error) }));
-};
+const tell: (note: BenchmarkNote) => void = answerQuestions<BenchmarkQuestions, BenchmarkNote>({ run: runAll });

@@ -3,12 +3,6 @@
 import type { DeviceInfo, Memory, Stats } from "flambeau";
 import type { OpReport } from "./suite/check.js";
 
-export type ToWorker =
-  | { type: "open"; device: "gpu" | "cpu" | "software" }
-  | { type: "test" }
-  | { type: "stop" }
-  | { type: "trim" };
-
 /** What WebGPU itself says of the adapter. */
 export interface AdapterInfo {
   vendor: string;
@@ -21,9 +15,27 @@ export interface AdapterInfo {
   limits: Record<string, number>;
 }
 
-export type FromWorker =
-  | { type: "opened"; info: DeviceInfo; adapter: AdapterInfo | undefined; milliseconds: number }
+/** A device that has been opened. */
+export interface Opened {
+  info: DeviceInfo;
+  adapter: AdapterInfo | undefined;
+  milliseconds: number;
+}
+
+/** How a self-test ended. */
+export interface Tested {
+  stopped: boolean;
+  seconds: number;
+  uncovered: string[];
+}
+
+export type DeviceQuestions = {
+  open: { ask: "gpu" | "cpu" | "software"; answer: Opened };
+  test: { ask: undefined; answer: Tested };
+  stop: { ask: undefined; answer: unknown };
+  trim: { ask: undefined; answer: unknown };
+};
+
+export type DeviceNote =
   | { type: "usage"; memory: Memory; stats: Stats }
-  | { type: "op"; report: OpReport; done: number; total: number }
-  | { type: "tested"; stopped: boolean; seconds: number; uncovered: string[] }
-  | { type: "error"; message: string };
+  | { type: "op"; report: OpReport; done: number; total: number };

@@ -1,19 +1,14 @@
 /** The Device page's worker: opens the device, tells what it uses, and runs the self-test. */
 
 import { init, useDevice, type Device } from "flambeau";
-import type { AdapterInfo, FromWorker, ToWorker } from "./messages.js";
+import { answerQuestions } from "flambeau/worker";
+import type { AdapterInfo, DeviceNote, DeviceQuestions, Opened, Tested } from "./messages.js";
 import { byOp, judge, uncovered } from "./suite/check.js";
 
 /** Memory and statistics are told this often, in milliseconds. */
 const TELL_EVERY = 250;
 /** While testing, messages are let in this often. */
 const BREATHE_EVERY = 50;
-
-const world = self as unknown as {
-  postMessage(message: FromWorker): void;
-  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
-};
-const tell = (message: FromWorker) => world.postMessage(message);
 
 let device: Device | undefined;
 let testing = false;
@@ -41,20 +36,20 @@ async function adapterInfo(): Promise<AdapterInfo | undefined> {
   };
 }
 
-async function open(wanted: "gpu" | "cpu" | "software"): Promise<void> {
+async function open(wanted: DeviceQuestions["open"]["ask"]): Promise<Opened> {
   const start = performance.now();
   device = await init({ device: wanted });
   const milliseconds = performance.now() - start;
-  tell({ type: "opened", info: device.info, adapter: await adapterInfo(), milliseconds });
   usage();
+  return { info: device.info, adapter: await adapterInfo(), milliseconds };
 }
 
 function usage(): void {
   if (device !== undefined) tell({ type: "usage", memory: device.memory, stats: device.stats });
 }
 
-async function test(): Promise<void> {
-  if (testing || device === undefined) return;
+async function test(): Promise<Tested> {
+  if (testing || device === undefined) throw new Error(testing ? "a test is running" : "the device has not been opened");
   [testing, stopped] = [true, false];
   const start = performance.now();
   const tested = device;
@@ -74,30 +69,21 @@ async function test(): Promise<void> {
   }
   useDevice(tested);
   usage();
-  testing = false;
-  tell({ type: "tested", stopped, seconds: (performance.now() - start) / 1000, uncovered: uncovered() });
+  return { stopped, seconds: (performance.now() - start) / 1000, uncovered: uncovered() };
 }
 
-function failed(error: unknown): void {
-  testing = false;
-  tell({ type: "error", message: error instanceof Error ? error.message : String(error) });
-}
-
+const tell: (note: DeviceNote) => void = answerQuestions<DeviceQuestions, DeviceNote>({
+  open,
+  test: () =>
+    test().finally(() => {
+      testing = false;
+    }),
+  stop: () => {
+    stopped = true;
+  },
+  trim: () => {
+    device?.trim();
+    usage();
+  },
+});
 setInterval(usage, TELL_EVERY);
-world.onmessage = ({ data }) => {
-  switch (data.type) {
-    case "open":
-      open(data.device).catch(failed);
-      break;
-    case "test":
-      test().catch(failed);
-      break;
-    case "stop":
-      stopped = true;
-      break;
-    case "trim":
-      device?.trim();
-      usage();
-      break;
-  }
-};

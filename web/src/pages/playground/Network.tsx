@@ -111,14 +111,15 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
   const fits = snapshot?.weights.every(
     (table, layer) => table.length === (layout.sizes[layer] ?? 0) * (layout.sizes[layer + 1] ?? 0),
   );
+  const shown = fits === true ? snapshot : undefined;
 
   useEffect(() => {
     const context = canvas.current === null ? null : fitted(canvas.current, layout.width, layout.height);
     if (context === null) return;
     context.clearRect(0, 0, layout.width, layout.height);
-    if (fits) drawLinks(context, layout, snapshot.weights, theme);
-    drawTiles(context, layout, fits ? [inputs, ...snapshot.layers, centred(snapshot.probabilities)] : [inputs], theme);
-  }, [layout, inputs, snapshot, fits, theme]);
+    if (shown !== undefined) drawLinks(context, layout, shown.weights, theme);
+    drawTiles(context, layout, shown === undefined ? [inputs] : [inputs, ...shown.layers, centred(shown.probabilities)], theme);
+  }, [layout, inputs, shown, theme]);
 
   const look = (event: PointerEvent<HTMLCanvasElement>) => {
     const box = event.currentTarget.getBoundingClientRect();

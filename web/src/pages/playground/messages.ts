@@ -7,13 +7,15 @@ export const SIDE = 60;
 
 export type DeviceChoice = "best" | "gpu" | "cpu" | "software";
 
-export type ToWorker =
-  | { type: "configure"; config: Config; device: DeviceChoice; reset: boolean }
-  | { type: "run" }
-  | { type: "pause" }
-  | { type: "step" }
-  | { type: "export" }
-  | { type: "import"; bytes: Uint8Array };
+export type PlaygroundQuestions = {
+  configure: { ask: { config: Config; device: DeviceChoice; reset: boolean }; answer: unknown };
+  run: { ask: undefined; answer: unknown };
+  pause: { ask: undefined; answer: unknown };
+  step: { ask: undefined; answer: unknown };
+  /** The weights as safetensors, if there is a network. */
+  export: { ask: undefined; answer: Uint8Array | undefined };
+  import: { ask: Uint8Array; answer: unknown };
+};
 
 /** What the network is and does at a step. */
 export interface Snapshot {
@@ -33,10 +35,8 @@ export interface Snapshot {
   weights: Float32Array[];
 }
 
-export type FromWorker =
+export type PlaygroundNote =
   | { type: "ready"; name: string; kind: "cpu" | "gpu"; reason: string }
   | { type: "state"; running: boolean }
   | { type: "snapshot"; snapshot: Snapshot }
-  | { type: "weights"; bytes: Uint8Array }
-  | { type: "refused"; message: string }
   | { type: "error"; message: string };

@@ -1,9 +1,11 @@
 /** The page's end of the worker: sends it the settings, and hands on the newest picture once a frame. */
 
 import { useCallback, useEffect, useRef, useState } from "react";
+import { type Asked, WorkerClient } from "flambeau/worker";
 import { saveFile } from "../../ui/index.js";
+import { messageOf } from "../../work/errors.js";
 import { needsReset, type Config } from "./config.js";
-import type { DeviceChoice, FromWorker, Snapshot, ToWorker } from "./messages.js";
+import type { DeviceChoice, PlaygroundNote, PlaygroundQuestions, Snapshot } from "./messages.js";
 
 /** Losses over steps. */
 export interface Curves {
@@ -39,7 +41,7 @@ function thinned({ steps, train, test }: Curves): Curves {
 
 /** Trains on a device with these settings; without a device it waits for one. */
 export function usePlayground(config: Config, device: DeviceChoice | undefined): Playground {
-  const worker = useRef<Worker>(undefined);
+  const worker = useRef<WorkerClient<PlaygroundQuestions, PlaygroundNote>>(undefined);
   const sent = useRef<{ config: Config; device: DeviceChoice }>(undefined);
   const newest = useRef<Snapshot>(undefined);
   const frame = useRef(0);
@@ -51,7 +53,12 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
   const [error, setError] = useState<string>();
   const [refused, setRefused] = useState<string>();
 
-  const tell = useCallback((message: ToWorker) => worker.current?.postMessage(message), []);
+  /** What hinders an order is told by a note, or by the worker's end. */
+  const order = useCallback(
+    <K extends keyof PlaygroundQuestions>(name: K, ...asked: Asked<PlaygroundQuestions[K]["ask"]>) =>
+      void worker.current?.ask(name, ...asked).catch(() => undefined),
+    [],
+  );
 
   const show = useCallback(() => {
     frame.current = 0;
@@ -73,36 +80,38 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
   }, []);
 
   useEffect(() => {
-    const made = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "playground" });
-    made.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-      switch (data.type) {
+    const told = (note: PlaygroundNote) => {
+      switch (note.type) {
         case "ready":
-          setOpened({ name: data.name, kind: data.kind, reason: data.reason });
+          setOpened({ name: note.name, kind: note.kind, reason: note.reason });
           break;
         case "state":
-          setRunning(data.running);
+          setRunning(note.running);
           break;
         case "snapshot":
-          newest.current = data.snapshot;
+          newest.current = note.snapshot;
           setError(undefined);
           frame.current ||= requestAnimationFrame(show);
           break;
-        case "weights":
-          saveFile("playground.safetensors", data.bytes as Uint8Array<ArrayBuffer>);
-          break;
-        case "refused":
-          setRefused(data.message);
-          break;
         case "error":
-          setError(data.message);
+          setError(note.message);
           break;
       }
     };
-    made.onerror = ({ message }) => setError(message || "the worker could not be started");
+    const made = new WorkerClient<PlaygroundQuestions, PlaygroundNote>(
+      new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "playground" }),
+      {
+        onNote: told,
+        onBroken: (error) => {
+          setRunning(false);
+          setError(messageOf(error));
+        },
+      },
+    );
     worker.current = made;
     sent.current = undefined;
     return () => {
-      made.terminate();
+      made.end();
       cancelAnimationFrame(frame.current);
       frame.current = 0;
     };
@@ -113,14 +122,14 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
     const before = sent.current;
     const reset = before === undefined || before.device !== device || needsReset(before.config, config);
     sent.current = { config, device };
-    tell({ type: "configure", config, device, reset });
-  }, [config, device, tell]);
+    order("configure", { config, device, reset });
+  }, [config, device, order]);
 
   const reset = useCallback(() => {
     if (sent.current === undefined) return;
-    tell({ type: "pause" });
-    tell({ type: "configure", ...sent.current, reset: true });
-  }, [tell]);
+    order("pause");
+    order("configure", { ...sent.current, reset: true });
+  }, [order]);
 
   return {
     snapshot,
@@ -129,17 +138,20 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
     device: opened,
     error,
     refused,
-    exportWeights: useCallback(() => tell({ type: "export" }), [tell]),
-    importWeights: useCallback(
-      (file: File) => {
-        setRefused(undefined);
-        void file.arrayBuffer().then((buffer) => tell({ type: "import", bytes: new Uint8Array(buffer) }));
-      },
-      [tell],
-    ),
-    run: useCallback(() => tell({ type: "run" }), [tell]),
-    pause: useCallback(() => tell({ type: "pause" }), [tell]),
-    step: useCallback(() => tell({ type: "step" }), [tell]),
+    exportWeights: useCallback(() => {
+      worker.current?.ask("export").then(
+        (bytes) => bytes !== undefined && saveFile("playground.safetensors", bytes as Uint8Array<ArrayBuffer>),
+        (error) => setError(messageOf(error)),
+      );
+    }, []),
+    importWeights: useCallback((file: File) => {
+      setRefused(undefined);
+      const taken = file.arrayBuffer().then((buffer) => worker.current?.ask("import", new Uint8Array(buffer)));
+      taken.catch((error: unknown) => setRefused(messageOf(error)));
+    }, []),
+    run: useCallback(() => order("run"), [order]),
+    pause: useCallback(() => order("pause"), [order]),
+    step: useCallback(() => order("step"), [order]),
     reset,
   };
 }

@@ -2,18 +2,15 @@
 
 import { init, type Device } from "flambeau";
 import type { Config } from "./config.js";
-import type { DeviceChoice, FromWorker, Snapshot, ToWorker } from "./messages.js";
+import { answerQuestions } from "flambeau/worker";
+import { messageOf } from "../../work/errors.js";
+import type { DeviceChoice, PlaygroundNote, PlaygroundQuestions, Snapshot } from "./messages.js";
 import { Session } from "./session.js";
 
 /** At least so many milliseconds lie between two pictures. */
 const PICTURE_EVERY = 40;
 /** So many milliseconds of training at most go by before messages are let in. */
 const SLICE = 8;
-
-const world = self as unknown as {
-  postMessage(message: FromWorker, transfer: Transferable[]): void;
-  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
-};
 
 let device: { choice: DeviceChoice; opened: Device } | undefined;
 let session: Session | undefined;
@@ -27,14 +24,10 @@ let outdated = false;
 let lastPicture = 0;
 let pace = { since: 0, steps: 0, perSecond: 0 };
 
-function tell(message: FromWorker, transfer: Transferable[] = []): void {
-  world.postMessage(message, transfer);
-}
-
 function failed(error: unknown): void {
   running = false;
   tell({ type: "state", running });
-  tell({ type: "error", message: error instanceof Error ? error.message : String(error) });
+  tell({ type: "error", message: messageOf(error) });
 }
 
 /** Lets messages in. */
@@ -107,18 +100,14 @@ function picture(): void {
     });
 }
 
-async function takeUp(bytes: Uint8Array): Promise<void> {
+function step(): void {
+  if (running || session === undefined) return;
   try {
-    await session?.load(bytes);
+    session.step();
     picture();
   } catch (error) {
-    tell({ type: "refused", message: error instanceof Error ? error.message : String(error) });
+    failed(error);
   }
-}
-
-async function hand(): Promise<void> {
-  const bytes = await session?.save();
-  if (bytes !== undefined) tell({ type: "weights", bytes });
 }
 
 /** Counts steps, and their speed over about half a second. */
@@ -167,34 +156,21 @@ async function loop(): Promise<void> {
   picture();
 }
 
-world.onmessage = ({ data }) => {
-  switch (data.type) {
-    case "configure":
-      configure(data.config, data.device, data.reset).catch(failed);
-      break;
-    case "run":
-      running = true;
-      tell({ type: "state", running });
-      void loop();
-      break;
-    case "pause":
-      running = false;
-      tell({ type: "state", running });
-      break;
-    case "export":
-      hand().catch(failed);
-      break;
-    case "import":
-      void takeUp(data.bytes);
-      break;
-    case "step":
-      if (running || session === undefined) break;
-      try {
-        session.step();
-        picture();
-      } catch (error) {
-        failed(error);
-      }
-      break;
-  }
-};
+const tell: (note: PlaygroundNote, transfer?: Transferable[]) => void = answerQuestions<PlaygroundQuestions, PlaygroundNote>({
+  configure: ({ config, device, reset }) => configure(config, device, reset).catch(failed),
+  run: () => {
+    running = true;
+    tell({ type: "state", running });
+    void loop();
+  },
+  pause: () => {
+    running = false;
+    tell({ type: "state", running });
+  },
+  step,
+  export: () => session?.save(),
+  import: async (bytes) => {
+    await session?.load(bytes);
+    picture();
+  },
+});

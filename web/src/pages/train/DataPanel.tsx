@@ -33,9 +33,9 @@ function OwnFiles({ kind }: { kind: Exclude<DataName, "mnist"> }) {
   const [colour, setColour] = useState<"1" | "3">("1");
   const take = (files: File[]) => {
     const [first] = files;
-    if (kind === "csv" && first !== undefined) own.read(kind, { kind: "csv", file: first });
-    else if (kind === "folder") own.read(kind, { kind: "folder", files, size: Number(size), channels: colour === "3" ? 3 : 1 });
-    else own.read(kind, { kind: "idx", files, ...(kind === "fashion" && { names: FASHION }) });
+    if (kind === "csv" && first !== undefined) void own.read(kind, "csv", first);
+    else if (kind === "folder") void own.read(kind, "folder", { files, size: Number(size), channels: colour === "3" ? 3 : 1 });
+    else void own.read(kind, "idx", { files, ...(kind === "fashion" && { names: FASHION }) });
   };
   const set = own.kind === kind ? own.set : undefined;
   return (
