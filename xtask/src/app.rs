@@ -9,7 +9,8 @@ use crate::shell;
 use crate::web::{browsers, install, node, script};
 use crate::workspace::Workspace;
 
-fn folder(workspace: &Workspace) -> PathBuf {
+/// Where the app is.
+pub fn folder(workspace: &Workspace) -> PathBuf {
     workspace.root.join("web")
 }
 
@@ -18,6 +19,7 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
     let app = folder(workspace);
     install(workspace, &app)?;
     script(&app, &["node_modules/typescript/bin/tsc", "--noEmit"])?;
+    script(&app, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
     script(&app, &["node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"])?;
     Ok(Report::note("web/dist"))
 }

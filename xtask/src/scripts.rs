@@ -1,5 +1,6 @@
 //! What concerns all JavaScript of the repository, and needs neither a browser nor WebAssembly.
 
+use crate::app;
 use crate::runner::{Failure, Report};
 use crate::shell;
 use crate::web::{self, install, node};
@@ -17,5 +18,16 @@ pub fn lint(workspace: &Workspace) -> Result<Report, Failure> {
         &mut biome,
         "Run `npm run format` in packages/flambeau, mend what is left, then `cargo xtask test lint`.",
     )?;
+    Ok(Report::default())
+}
+
+/// The unit tests of the package and of the app, in Node: what needs neither a browser nor WebAssembly.
+pub fn unit(workspace: &Workspace) -> Result<Report, Failure> {
+    let package = web::package(workspace);
+    install(workspace, &package)?;
+    install(workspace, &app::folder(workspace))?;
+    let mut run = node();
+    run.current_dir(&package).arg("tests/unit.mjs");
+    shell::run(&mut run, "One file alone, in packages/flambeau: `node tests/unit.mjs <part of its name>`.")?;
     Ok(Report::default())
 }

@@ -22,6 +22,7 @@ pub const CHECKS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "arrows", about: "modules name those below them", run: arrows::check },
     Step { name: "lint", about: "the web side is formatted and linted", run: scripts::lint },
+    Step { name: "unit", about: "the web side's functions, in Node", run: scripts::unit },
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },

@@ -17,7 +17,7 @@ export function number(initial: number, min = -Infinity, max = Infinity): Param<
     initial,
     read: (text) => {
       const value = Number(text);
-      return text !== "" && value >= min && value <= max ? value : undefined;
+      return text.trim() !== "" && value >= min && value <= max ? value : undefined;
     },
     write: String,
   };
@@ -36,8 +36,11 @@ export function choice<const T extends string>(words: readonly T[], initial: NoI
 
 /** Yes or no. */
 export function flag(initial: boolean): Param<boolean> {
-  const words: Record<string, boolean> = { "1": true, "0": false };
-  return { initial, read: (text) => words[text], write: (value) => (value ? "1" : "0") };
+  const words = new Map([
+    ["1", true],
+    ["0", false],
+  ]);
+  return { initial, read: (text) => words.get(text), write: (value) => (value ? "1" : "0") };
 }
 
 /** Any text. */
@@ -73,8 +76,8 @@ export interface Place {
 
 /** The place that a hash names. */
 export function readHash(hash: string): Place {
-  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
-  return { page: path.replace(/\/+$/, ""), query: new URLSearchParams(query) };
+  const [path = "", ...query] = hash.replace(/^#\/?/, "").split("?");
+  return { page: path.replace(/\/+$/, ""), query: new URLSearchParams(query.join("?")) };
 }
 
 /** The hash that names a place. */

@@ -3,7 +3,8 @@
 export * from "./controls.js";
 export * from "./show.js";
 export { LineChart, type Series } from "./LineChart.js";
-export { colourOf, PixelCanvas, type Palette } from "./PixelCanvas.js";
+export { colourOf, type Palette } from "./colour.js";
+export { PixelCanvas } from "./PixelCanvas.js";
 export { FileDrop } from "./FileDrop.js";
 export { useWidth } from "./useWidth.js";
 export { saveFile } from "./save.js";

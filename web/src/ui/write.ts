@@ -3,9 +3,12 @@
 /** Bytes, such as 12.3 MB. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
-  const [value, unit] = count < 1e6 ? [count / 1e3, "KB"] : count < 1e9 ? [count / 1e6, "MB"] : [count / 1e9, "GB"];
-  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
+  const [value, unit] = count < 999.5e3 ? [count / 1e3, "KB"] : count < 999.5e6 ? [count / 1e6, "MB"] : [count / 1e9, "GB"];
+  return `${short(value)} ${unit}`;
 }
+
+/** With a digit after the point below 10, also once it is rounded. */
+const short = (value: number) => value.toFixed(value < 9.95 ? 1 : 0);
 
 /** A share of 1, such as 97.3 %. */
 export function percent(part: number): string {
@@ -15,9 +18,9 @@ export function percent(part: number): string {
 /** A length of time, such as 1:05 or 3.2 s. */
 export function seconds(count: number): string {
   if (!Number.isFinite(count)) return "–";
-  if (count < 60) return `${count.toFixed(count < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(count / 60);
-  return `${minutes}:${String(Math.floor(count % 60)).padStart(2, "0")} min`;
+  if (count < 59.5) return `${short(count)} s`;
+  const whole = Math.max(Math.floor(count), 60);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} min`;
 }
 
 /** A count with thin spaces, such as 101 770. */

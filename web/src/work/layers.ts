@@ -145,7 +145,8 @@ export const written = (shape: ItemShape) => shape.join(" × ");
 
 /** The list as one word: `conv-32-3-1_relu_flatten_linear-10`. */
 export function writeLayers(layers: readonly LayerSpec[]): string {
-  return layers.map(({ kind, values }) => [kind, ...values].join("-")).join("_");
+  // Not as 1e-7: the stroke would divide it.
+  return layers.map(({ kind, values }) => [kind, ...values.map((value) => Number(value.toFixed(6)))].join("-")).join("_");
 }
 
 /** The list that a word says; undefined if it says none. */
@@ -156,7 +157,9 @@ export function readLayers(text: string): LayerSpec[] | undefined {
     const known = LAYER_KINDS.find((each) => each === kind);
     if (known === undefined) return undefined;
     const { fields } = ruleOf(known);
-    const values = fields.map(({ initial }, index) => (numbers[index] === undefined ? initial : Number(numbers[index])));
+    const values = fields.map(({ initial }, index) =>
+      numbers[index] === undefined ? initial : Number(numbers[index] || Number.NaN),
+    );
     const fits = fields.every(({ min, max, whole }, index) => {
       const value = values[index] ?? Number.NaN;
       return value >= min && value <= max && (!whole || Number.isInteger(value));

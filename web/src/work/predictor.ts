@@ -12,12 +12,23 @@ export interface ModelAbout {
   classes: string[];
 }
 
+/** The list that a text says, if it says one. */
+function listOf(text = ""): unknown[] | undefined {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What the file's metadata say; a file of another maker is taken for the first of our models that has its names. */
 export function aboutModel(weights: Uint8Array): ModelAbout {
   const { metadata, tensors } = readHead(weights);
-  const { layers, shape, classes } = metadata;
-  if (layers !== undefined && shape !== undefined && classes !== undefined && readLayers(layers) !== undefined) {
-    return { layers, shape: JSON.parse(shape) as number[], classes: JSON.parse(classes) as string[] };
+  const { layers = "?" } = metadata;
+  const [shape, classes] = [listOf(metadata["shape"]), listOf(metadata["classes"])];
+  if (shape !== undefined && classes !== undefined && readLayers(layers) !== undefined) {
+    return { layers, shape: shape as number[], classes: classes as string[] };
   }
   const first = tensors.find(({ name }) => name.endsWith("weight"));
   const known = first?.shape.length === 4 ? MODELS.cnn : MODELS.mlp;

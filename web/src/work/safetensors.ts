@@ -22,17 +22,18 @@ export function readHead(bytes: Uint8Array): FileHead {
     throw new Error("this is no safetensors file: it does not begin with the length of its head");
   if (8 + length > bytes.length)
     throw new Error(`the file is damaged: its head should have ${length} bytes, the whole file has ${bytes.length}`);
-  let entries: Record<string, Entry | Record<string, string>>;
+  let entries: Record<string, Entry | Record<string, string>> | null;
   try {
     entries = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(8, 8 + length))) as typeof entries;
   } catch {
     throw new Error("the file is damaged: its head cannot be read");
   }
+  if (typeof entries !== "object" || entries === null) throw new Error("the file is damaged: its head cannot be read");
   const { __metadata__: metadata = {}, ...named } = entries;
   const tensors: FileHead["tensors"] = [];
   let end = 0;
-  for (const [name, entry] of Object.entries(named) as [string, Entry][]) {
-    const { dtype, shape, data_offsets: offsets } = entry;
+  for (const [name, entry] of Object.entries(named) as [string, Entry | null][]) {
+    const { dtype, shape, data_offsets: offsets } = entry ?? {};
     if (typeof dtype !== "string" || !Array.isArray(shape) || !Array.isArray(offsets))
       throw new Error(`the file is damaged: ${name} is not described`);
     tensors.push({ name, dtype, shape: shape as number[] });

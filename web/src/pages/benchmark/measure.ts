@@ -83,13 +83,13 @@ export function compare(actual: readonly Float32Array[], expected: readonly Floa
       continue;
     }
     for (let at = 0; at < wanted.length; at += 1) {
-      const difference = Math.abs((got[at] as number) - (wanted[at] as number));
-      if (!(difference <= error)) error = difference;
+      // The largest of numbers among which one is none is none.
+      error = Math.max(error, Math.abs((got[at] as number) - (wanted[at] as number)));
       const size = Math.abs(wanted[at] as number);
       if (size > scale) scale = size;
     }
     found.compared += wanted.length;
-    found.maxError = Number.isNaN(error) ? Number.NaN : Math.max(found.maxError, error);
+    found.maxError = Math.max(found.maxError, error);
     found.scale = Math.max(found.scale, scale);
     if (!(error <= TOLERANCE * scale + 1e-7)) found.correct = false;
   }
