@@ -86,7 +86,7 @@ pub(super) fn programs(
     let bindings = inputs.chain((0..buffers.outputs.len()).map(Bound::Output)).collect();
     let program = Program {
         label: call.op.name(),
-        source: shader.text(&buffers, params.vectors()),
+        source: shader.text(&buffers, params.vectors()).into(),
         entry: "main".into(),
         bindings,
         params: Vec::new(),
