@@ -236,7 +236,7 @@ def ragged(lengths=60, batch=16):
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, foreach=True)
     times = []
     for number in range(lengths):
-        x = torch.randint(0, SYMBOLS, (batch, 32 + number * 157 % 467), device=DEVICE)
+        x = torch.randint(0, SYMBOLS, (batch, 32 + number * 289 % 467), device=DEVICE)
         wait()
         start = time.perf_counter()
         loss = F.cross_entropy(model(x), x.flatten())

@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::kernel::{Fused, Place};
+use super::program::Tier;
 use super::{Meta, Program};
 use crate::dtype::Scalar;
 use crate::error::Result;
@@ -117,6 +118,8 @@ pub(crate) struct StructuredCall {
     pub outputs: Vec<(Place, Meta)>,
     pub data_start: u32,
     pub node: u32,
+    /// The text that its shaders are to have.
+    pub tier: Tier,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.
     pub epilogue: Option<Box<Fused>>,
@@ -128,14 +131,14 @@ impl PartialEq for StructuredCall {
         *self.op == *other.op
             && (&self.inputs, &self.outputs, &self.epilogue)
                 == (&other.inputs, &other.outputs, &other.epilogue)
-            && (self.data_start, self.node) == (other.data_start, other.node)
+            && (self.data_start, self.node, self.tier) == (other.data_start, other.node, other.tier)
     }
 }
 
 impl Hash for StructuredCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.op.hash(state);
-        (&self.inputs, &self.outputs, &self.epilogue, self.data_start, self.node).hash(state);
+        (&self.inputs, &self.outputs, &self.epilogue, self.data_start, self.node, self.tier).hash(state);
     }
 }
 

@@ -37,12 +37,34 @@ pub(crate) enum Bound {
     Status,
 }
 
-/// One shader of a kernel, with its buffers and size.
+/// Which of its two texts a kernel is written as.
 ///
-/// Its text holds for all sizes of the same class: sizes are numbers of the uniform block, and every pipeline is made for that
-/// text first (*general*). Where a kernel is faster when its compiler knows the sizes, `specialise` says so, and the same text with
-/// the numbers written into it is compiled beside once a plan has proved hot (*specialised*). Both do the same
-/// arithmetic in the same order.
+/// The general one holds for all sizes of the same class: sizes are numbers of the uniform block. Every kernel has it, and it
+/// is there first. Where a kernel is faster when its compiler knows the sizes ([`Program::specialise`]), the specialised one,
+/// with these numbers written into it, is compiled beside once a plan has proved hot. Both do the same arithmetic in the same
+/// order, and have the same uniform block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) enum Tier {
+    #[default]
+    General,
+    Specialised,
+}
+
+impl Tier {
+    /// What the tiers differ in: general texts are short and quickly compiled, specialised ones fast.
+    pub fn either<T>(self, general: T, specialised: T) -> T {
+        match self {
+            Tier::General => general,
+            Tier::Specialised => specialised,
+        }
+    }
+
+    pub fn is_specialised(self) -> bool {
+        self == Tier::Specialised
+    }
+}
+
+/// One shader of a kernel, with its buffers and size.
 ///
 /// Bindings are numbered in the order of `bindings`; inputs are declared `var<storage, read>`, the others
 /// `read_write`. The uniform block, if `params` is not empty, comes last as
@@ -50,7 +72,7 @@ pub(crate) enum Bound {
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub label: &'static str,
-    /// WGSL, with [`either`] where the two texts differ in more than numbers.
+    /// WGSL.
     pub source: Arc<str>,
     pub entry: String,
     pub bindings: Vec<Bound>,
@@ -62,73 +84,8 @@ pub(crate) struct Program {
     pub trust: Trust,
     /// What it checks, if it reports faults.
     pub checks: Option<Checked>,
-    /// Is it worth a pipeline of its own for its sizes?
+    /// Is it worth a specialised text?
     pub specialise: bool,
-}
-
-/// Around and between the two forms of [`either`]; no WGSL has them.
-const FORMS: [char; 3] = ['\u{1}', '\u{2}', '\u{3}'];
-
-/// Text that differs between a general shader and a specialised one: the former is short and quickly compiled, the latter fast.
-pub(crate) fn either(general: &str, specialised: &str) -> String {
-    let [open, middle, close] = FORMS;
-    format!("{open}{general}{middle}{specialised}{close}")
-}
-
-impl Program {
-    /// The text that holds for all sizes.
-    pub fn general(&self) -> Arc<str> {
-        match self.source.contains(FORMS[0]) {
-            true => self.chosen(0).into(),
-            false => self.source.clone(),
-        }
-    }
-
-    /// The text with its sizes in it. The uniform block and what is bound are those of the general one.
-    pub fn specialised(&self) -> String {
-        let text = self.chosen(1);
-        let mut written = String::with_capacity(text.len());
-        let mut pieces = text.split("params[");
-        written.extend(pieces.next());
-        for piece in pieces {
-            let (number, rest) = self.constant(piece);
-            match number {
-                Some(number) => written += &format!("{number}u"),
-                None => written += "params[",
-            }
-            written += rest;
-        }
-        written
-    }
-
-    /// What a text that starts behind `params[` names, if it is a number that never changes, and the text after its name.
-    fn constant<'t>(&self, text: &'t str) -> (Option<u32>, &'t str) {
-        let found = || {
-            let (vector, rest) = text.split_once("].")?;
-            let component = "xyzw".find(rest.chars().next()?)?;
-            let number = match self.params.get(vector.parse::<usize>().ok()? * 4 + component)? {
-                Param::Fixed(word) => *word,
-                Param::Offset(offset) if offset.terms.is_empty() => offset.constant as u32,
-                _ => return None,
-            };
-            Some((number, &rest[1..]))
-        };
-        found().map_or((None, text), |(number, rest)| (Some(number), rest))
-    }
-
-    /// The text with one of the forms of each [`either`].
-    fn chosen(&self, form: usize) -> String {
-        let [open, middle, close] = FORMS;
-        let mut text = String::with_capacity(self.source.len());
-        let mut pieces = self.source.split(open);
-        text.extend(pieces.next());
-        for piece in pieces {
-            let (forms, rest) = piece.split_once(close).unwrap_or((piece, ""));
-            text.extend(forms.split(middle).nth(form));
-            text += rest;
-        }
-        text
-    }
 }
 
 /// What a fault that a kernel reports means. The kernel tells a value with it.
@@ -215,48 +172,5 @@ impl FiniteCheck {
             None => (0, place),
         };
         Error::NotFinite { op: self.asker, what: self.what, parameter, element }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ir::access::DataOffset;
-
-    fn program(source: String, params: Vec<Param>) -> Program {
-        Program {
-            label: "test",
-            source: source.into(),
-            entry: "main".into(),
-            bindings: Vec::new(),
-            params,
-            groups: [1; 3],
-            scratch: Vec::new(),
-            trust: Trust::OURS,
-            checks: None,
-            specialise: true,
-        }
-    }
-
-    #[test]
-    fn the_specialised_text_has_the_numbers_that_never_change() {
-        let run = DataOffset { constant: 7, ..DataOffset::default() };
-        let params =
-            vec![Param::Fixed(3), Param::Run, Param::Opaque(5), Param::Offset(run), Param::Fixed(11)];
-        let text = "params: array<vec4<u32>, 2>; params[0].x + params[0].y + params[0].z + params[0].w * params[1].x";
-        let program = program(text.into(), params);
-        assert_eq!(&*program.general(), text);
-        assert_eq!(
-            program.specialised(),
-            "params: array<vec4<u32>, 2>; 3u + params[0].y + params[0].z + 7u * 11u"
-        );
-    }
-
-    #[test]
-    fn either_has_one_form_in_each_text() {
-        let text = format!("a {} b {} c", either("loop", "unrolled params[0].x"), either("", "{"));
-        let program = program(text, vec![Param::Fixed(4)]);
-        assert_eq!(&*program.general(), "a loop b  c");
-        assert_eq!(program.specialised(), "a unrolled 4u b { c");
     }
 }

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::ir::access::Access;
 use crate::ir::call::{Operand, StructuredCall};
 use crate::ir::kernel::Place;
-use crate::ir::program::{Bound, Program, Trust};
+use crate::ir::program::{Bound, Program, Tier, Trust};
 
 /// A shape and a dtype.
 pub(super) type Spec<'a> = (&'a [usize], DType);
@@ -24,6 +24,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         outputs: outputs.iter().enumerate().map(output).collect(),
         data_start: 0,
         node: 0,
+        tier: Tier::General,
         epilogue: None,
     }
 }
@@ -31,11 +32,15 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
 /// Checks both texts of every shader of a call with naga, and its bindings against its declarations.
 pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
     let programs = call.op.wgsl(call).expect("the op has a shader");
-    for program in &programs {
-        validate_text(program, &program.general());
-        if program.specialise {
-            validate_text(program, &program.specialised());
-        }
+    let specialised = StructuredCall { tier: Tier::Specialised, ..call.clone() };
+    let specialised = call.op.wgsl(&specialised).expect("the op has a shader");
+    assert_eq!(programs.len(), specialised.len());
+    for (program, specialised) in programs.iter().zip(&specialised) {
+        validate_text(program);
+        validate_text(specialised);
+        assert_eq!(program.params, specialised.params, "one uniform block serves both");
+        assert_eq!((&program.bindings, &program.scratch), (&specialised.bindings, &specialised.scratch));
+        assert!(program.specialise || program.source == specialised.source);
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
         for bound in &program.bindings {
             if let Bound::Scratch(number) = bound {
@@ -46,7 +51,8 @@ pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
     programs
 }
 
-fn validate_text(program: &Program, source: &str) {
+fn validate_text(program: &Program) {
+    let source = &*program.source;
     let module = naga::front::wgsl::parse_str(source)
         .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
     let capabilities = naga::valid::Capabilities::all();

@@ -8,6 +8,7 @@ use crate::host::sorted_by;
 use crate::ir::access::{Access, Axis, Level, collapse};
 use crate::ir::call::{Layout, Operand, StructuredCall};
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
+use crate::ir::program::Tier;
 use crate::op::{Op, View};
 use crate::shape::Shape;
 use rustc_hash::FxHashMap;
@@ -73,6 +74,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         data_start: node.data_start,
         node: index,
         op: op.kernels(),
+        tier: Tier::General,
         epilogue: None,
     }
 }

@@ -11,13 +11,14 @@ use super::wide::Wide;
 use crate::dtype::{DType, Lane};
 use crate::ir::Map;
 use crate::ir::kernel::{Fused, Inst, InstKind, Output};
-use crate::ir::program::{Bound, Checked, Param, Program, Trust, either};
+use crate::ir::program::{Bound, Checked, Param, Program, Tier, Trust};
 use crate::shader::{self, Params, TO_INTEGER, convert, lane_type, narrow, storage_type, widen, zero};
 use std::fmt::Write;
 
-/// Most threads of the workgroup that reduces one row, and fewest: in software a barrier takes time for each of them.
+/// Most threads of the workgroup that reduces one row, and fewer for shorter ones: in software a barrier takes time for each
+/// of them.
 pub(super) const ROW_THREADS: usize = 256;
-const FEWEST_ROW_THREADS: usize = 8;
+const FEWER_ROW_THREADS: [usize; 2] = [8, 32];
 /// Reduced values that such a thread should have.
 const ROW_PIECES: usize = 4;
 /// Reduced values from which a whole workgroup works on one result.
@@ -30,27 +31,28 @@ const FEW_ROWS: usize = 512;
 
 /// The shaders of a fused kernel, in order: one, or two where long rows are reduced in parts first. `threads` is the
 /// workgroup size of kernels without a row reduction.
-pub(crate) fn programs(kernel: &Fused, threads: usize) -> Vec<Program> {
+pub(crate) fn programs(kernel: &Fused, threads: usize, tier: Tier) -> Vec<Program> {
+    let generator = |pass: Pass| Generator::new(kernel, pass, tier);
     if !kernel.phases.is_empty() {
-        return vec![Generator::new(kernel, Pass::Rows).finish(threads)];
+        return vec![generator(Pass::Rows).finish(threads)];
     }
     let (outer, inner) = (kernel.outer_count(), kernel.inner_count());
     if let Some(columns) = Columns::of(kernel) {
         let parts = columns.parts;
-        let mut programs = vec![Generator::new(kernel, Pass::Columns(columns)).finish(threads)];
+        let mut programs = vec![generator(Pass::Columns(columns)).finish(threads)];
         if parts > 1 {
-            programs.push(Generator::new(kernel, Pass::Whole { parts }).finish(threads));
+            programs.push(generator(Pass::Whole { parts }).finish(threads));
         }
         return programs;
     }
     if kernel.reduction().is_some() && outer < FEW_ROWS && inner >= 4 * ROW_PART {
         let parts = inner.div_ceil(ROW_PART);
         return vec![
-            Generator::new(kernel, Pass::Parts { parts }).finish(threads),
-            Generator::new(kernel, Pass::Whole { parts }).finish(threads),
+            generator(Pass::Parts { parts }).finish(threads),
+            generator(Pass::Whole { parts }).finish(threads),
         ];
     }
-    vec![Generator::new(kernel, Pass::Only).finish(threads)]
+    vec![generator(Pass::Only).finish(threads)]
 }
 
 /// Elements from which a reduction is worth a shader with its sizes: taking apart an element's number by sizes that the
@@ -108,10 +110,10 @@ pub(super) struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn new(kernel: &'a Fused, pass: Pass) -> Self {
+    fn new(kernel: &'a Fused, pass: Pass, tier: Tier) -> Self {
         let mut generator = Generator {
             kernel,
-            params: Params::default(),
+            params: Params::of(if is_large_reduction(kernel) { tier } else { Tier::General }),
             numbers: Vec::new(),
             helpers: Vec::new(),
             status: false,
@@ -128,7 +130,7 @@ impl<'a> Generator<'a> {
     /// For the epilogue of a structured kernel, which has these parameters already.
     pub fn for_epilogue(kernel: &'a Fused, params: Params) -> Self {
         let given = Some((kernel.inputs.len(), String::new()));
-        Generator { params, given, ..Generator::new(kernel, Pass::Only) }
+        Generator { params, given, ..Generator::new(kernel, Pass::Only, Tier::General) }
     }
 
     /// The functions its code calls.
@@ -306,19 +308,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         inner >= 32 && (contiguous || outer < 1024 || inner >= 16 * LONG_ROW)
     }
 
-    /// Threads of a workgroup that reduces a row, a part of one, or the results of parts.
+    /// Threads of a workgroup that reduces a row, a part of one, or the results of parts. There are few such numbers, so that rows
+    /// of different lengths share shaders.
     fn row_threads(&self) -> usize {
         let values = match self.pass {
             Pass::Parts { .. } | Pass::Columns(_) => return ROW_THREADS,
             Pass::Whole { parts } => parts,
             Pass::Only | Pass::Rows => self.kernel.inner_count(),
         };
-        values.div_ceil(ROW_PIECES).next_power_of_two().clamp(FEWEST_ROW_THREADS, ROW_THREADS)
+        let wanted = values.div_ceil(ROW_PIECES);
+        FEWER_ROW_THREADS.into_iter().find(|&threads| wanted <= threads).unwrap_or(ROW_THREADS)
     }
 
     /// Where a loop over all of a row starts; one whose end the compiler knows can be unrolled.
-    pub fn start(&self) -> String {
-        either(shader::ZERO, "0u")
+    pub fn start(&self) -> &'static str {
+        self.params.tier().either(shader::ZERO, "0u")
     }
 
     fn thread_body(&mut self) -> String {

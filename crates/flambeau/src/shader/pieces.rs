@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
-use crate::ir::program::Param;
+use crate::ir::program::{Param, Tier};
 
 /// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
 pub(crate) fn storage_type(dtype: DType) -> &'static str {
@@ -99,25 +99,47 @@ pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
     }
 }
 
+/// WGSL of a word of the uniform block.
+fn word_at(at: usize) -> String {
+    format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
+}
+
 /// The numbers of a kernel's uniform block, `params: array<vec4<u32>, N>`. Equal numbers have places of their own, so that
 /// the shader's text does not depend on which are equal.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub list: Vec<Param>,
+    tier: Tier,
 }
 
 impl Params {
-    /// Adds a number; returns the WGSL that stands for it.
+    /// Numbers of a text of a tier.
+    pub fn of(tier: Tier) -> Params {
+        Params { tier, ..Params::default() }
+    }
+
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// Adds a number; returns the WGSL that stands for it: in a specialised text the number itself, if it never changes.
     pub fn push(&mut self, param: Param) -> String {
+        let constant = match &param {
+            Param::Fixed(word) => Some(*word),
+            Param::Offset(offset) if offset.terms.is_empty() => Some(offset.constant as u32),
+            _ => None,
+        };
         self.list.push(param);
-        let at = self.list.len() - 1;
-        format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4])
+        match constant.filter(|_| self.tier.is_specialised()) {
+            Some(word) => format!("{word}u"),
+            None => word_at(self.list.len() - 1),
+        }
     }
 
     /// Adds a number that belongs to the run, not to one kernel's sizes: it is there once.
     pub fn shared(&mut self, param: Param) -> String {
         match self.list.iter().position(|known| *known == param) {
-            Some(at) => format!("params[{}].{}", at / 4, ["x", "y", "z", "w"][at % 4]),
+            Some(at) => word_at(at),
             None => self.push(param),
         }
     }
@@ -210,4 +232,30 @@ pub(crate) fn groups_for(count: usize, size: usize) -> [u32; 3] {
     let groups = count.div_ceil(size).max(1);
     let rows = groups.div_ceil(65_535);
     [groups.div_ceil(rows) as u32, rows as u32, 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::access::DataOffset;
+
+    #[test]
+    fn both_tiers_have_one_uniform_block() {
+        let all = |tier: Tier| {
+            let mut params = Params::of(tier);
+            let text = [
+                params.size(3),
+                params.push(Param::Run),
+                params.push(Param::Opaque(5)),
+                params.push(Param::Offset(DataOffset { constant: 7, ..DataOffset::default() })),
+                params.stride(11),
+            ];
+            (text.join(" "), params.list)
+        };
+        let (general, block) = all(Tier::General);
+        let (specialised, same) = all(Tier::Specialised);
+        assert_eq!(general, "params[0].x params[0].y params[0].z params[0].w params[1].x");
+        assert_eq!(specialised, "3u params[0].y params[0].z 7u 11u");
+        assert_eq!(block, same);
+    }
 }

@@ -7,7 +7,6 @@ use super::codegen::{Generator, Located};
 use super::fold::Fold;
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
-use crate::ir::program::either;
 use crate::shader::{lane_type, narrow, widen};
 use std::fmt::Write;
 
@@ -237,7 +236,7 @@ impl Generator<'_> {
                         let ask = format!("if (q < {units}) {{");
                         let end = (piece + 1) * threads * shape.lanes;
                         let inside = end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW;
-                        let ask = if inside { either(&ask, "{") } else { ask };
+                        let ask = if inside && self.params.tier().is_specialised() { "{" } else { &ask };
                         writeln!(
                             body,
                             "    {{\n        let q = thread + {}u;\n        {ask}",

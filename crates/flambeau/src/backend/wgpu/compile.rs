@@ -3,12 +3,12 @@
 //! All pipelines that a plan needs are known before the first is compiled, and are asked for together.
 
 use super::heat::Heat;
-use super::runtime::{Binding, KernelWork, Pipeline, PipelineKey, Request, Runtime, ShaderText, Specialise};
-use super::written::{Own, Shader, Written, programs_of};
+use super::runtime::{KernelWork, Pipeline, Runtime, Specialise};
+use super::written::{Form, Own, Shader, Written, programs_of};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ir::kernel::{Kernel, Place};
-use crate::ir::program::{Bound, Checked, Param, Program};
+use crate::ir::program::{Bound, Checked, Param, Program, Tier};
 use crate::plan::{Cost, Plan};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -24,54 +24,33 @@ pub(super) enum Source {
 /// One dispatch.
 pub(super) struct CompiledKernel {
     /// The pipeline that is there from the start.
-    general: Arc<Pipeline>,
+    general: (Arc<Pipeline>, [u32; 3]),
     /// The one made for these sizes, when it is ready; see `specialise`.
-    specialised: OnceLock<Arc<Pipeline>>,
-    /// What the latter is made from, where it is worth it: one of a form's shaders.
-    gains: Option<(Arc<[Shader]>, usize)>,
+    specialised: OnceLock<(Arc<Pipeline>, [u32; 3])>,
+    /// The form and the shader of it that the latter is made from, where it is worth it.
+    pub gains: Option<(Arc<Form>, usize)>,
     pub sources: Vec<Source>,
     pub uniform: Range<u64>,
-    pub groups: [u32; 3],
     pub label: String,
     pub work: KernelWork,
 }
 
 impl CompiledKernel {
-    /// The fastest pipeline that is ready.
-    pub fn pipeline(&self) -> &Arc<Pipeline> {
+    /// The fastest pipeline that is ready, and its workgroups.
+    pub fn pipeline(&self) -> &(Arc<Pipeline>, [u32; 3]) {
         self.specialised.get().unwrap_or(&self.general)
     }
 
     /// Takes a pipeline for these sizes into use, from the next run on.
-    pub fn replace(&self, pipeline: Arc<Pipeline>) {
+    pub fn replace(&self, pipeline: Arc<Pipeline>, groups: [u32; 3]) {
         // Whoever comes second has compiled the same.
-        let _ = self.specialised.set(pipeline);
+        let _ = self.specialised.set((pipeline, groups));
     }
-
-    /// What the pipeline for these sizes is made from, where there should be one.
-    pub fn request(&self) -> Option<Request> {
-        let (shaders, number) = self.gains.as_ref()?;
-        let program = &shaders[*number].program;
-        Some(request(program, program.specialised().into(), &self.label))
-    }
-}
-
-fn request(program: &Program, source: ShaderText, label: &str) -> Request {
-    let mut bindings: Vec<Binding> = Vec::with_capacity(program.bindings.len() + 1);
-    bindings.extend(program.bindings.iter().map(|bound| match bound {
-        Bound::Input(_) => Binding::Read,
-        Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
-    }));
-    if !program.params.is_empty() {
-        bindings.push(Binding::Uniform);
-    }
-    let key = PipelineKey { source, entry: program.entry.clone(), bindings, trust: program.trust };
-    Request { key, label: label.into() }
 }
 
 /// A dispatch whose pipeline is not there yet.
 struct Draft {
-    shaders: Arc<[Shader]>,
+    form: Arc<Form>,
     number: usize,
     sources: Vec<Source>,
     uniform: Range<u64>,
@@ -114,23 +93,15 @@ pub(super) struct CompiledPlan {
 impl CompiledPlan {
     pub fn new(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
         let mut compiled = CompiledPlan::drafted(plan, written, runtime)?;
-        let at_once = runtime.config().specialise == Specialise::AtOnce;
         let drafts = std::mem::take(&mut compiled.drafts);
-        let wanted = drafts.iter().map(|Draft { shaders, number, label, .. }| {
-            let Shader { program, general } = &shaders[*number];
-            let source = match at_once && program.specialise {
-                true => program.specialised().into(),
-                false => general.clone(),
-            };
-            request(program, source, label)
-        });
+        let wanted =
+            drafts.iter().map(|Draft { form, number, label, .. }| form.shaders[*number].request(label));
         let pipelines = runtime.pipelines(wanted.collect())?;
         let hot = runtime.config().specialise == Specialise::WhenHot;
-        let kernel = |(Draft { shaders, number, sources, uniform, label, work }, general)| CompiledKernel {
-            general,
+        let kernel = |(Draft { form, number, sources, uniform, label, work }, pipeline)| CompiledKernel {
+            general: (pipeline, form.shaders[number].program.groups),
             specialised: OnceLock::new(),
-            groups: shaders[number].program.groups,
-            gains: (hot && shaders[number].program.specialise).then_some((shaders, number)),
+            gains: (hot && form.shaders[number].program.specialise).then_some((form, number)),
             sources,
             uniform,
             label,
@@ -165,9 +136,9 @@ impl CompiledPlan {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
-                    let (shaders, own) = written.shaders(kernel, runtime)?;
+                    let (form, own) = written.form(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
-                    compiled.scratch.extend(&shaders[0].program.scratch);
+                    compiled.scratch.extend(&form.shaders[0].program.scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
                         crate::ir::kernel::InstKind::Gather { size, .. } => {
                             let checked = Checked::Index { op: "gather", size: *size };
@@ -177,8 +148,8 @@ impl CompiledPlan {
                     });
                     compiled.checks.extend(nodes);
                     let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
-                    for number in 0..shaders.len() {
-                        compiled.add(&shaders, number, &own, &name, &operands);
+                    for number in 0..form.shaders.len() {
+                        compiled.add(&form, number, &own, &name, &operands);
                     }
                     if runtime.config().debug {
                         compiled.check_results(plan, &outputs, fused_node(fused), &name);
@@ -186,19 +157,19 @@ impl CompiledPlan {
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let (shaders, own) = written.shaders(kernel, runtime)?;
+                    let (form, own) = written.form(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
-                    if let Some(shader) = shaders.first() {
+                    if let Some(shader) = form.shaders.first() {
                         compiled.scratch.extend(&shader.program.scratch);
                     }
                     let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
-                    for (number, Shader { program, .. }) in shaders.iter().enumerate() {
+                    for (number, Shader { program, .. }) in form.shaders.iter().enumerate() {
                         if let Some(checked) = program.checks.clone() {
                             compiled.checks.push(Check { node: call.node, checked });
                         }
                         let writes = program.bindings.contains(&Bound::Output(0));
                         let label = if writes && call.epilogue.is_some() { &name } else { program.label };
-                        compiled.add(&shaders, number, &own, label, &operands);
+                        compiled.add(&form, number, &own, label, &operands);
                     }
                     if runtime.config().debug {
                         compiled.check_results(plan, &outputs, call.node, &name);
@@ -213,8 +184,8 @@ impl CompiledPlan {
         Ok(compiled)
     }
 
-    fn add(&mut self, shaders: &Arc<[Shader]>, number: usize, own: &Own, label: &str, operands: &Operands) {
-        let program = &shaders[number].program;
+    fn add(&mut self, form: &Arc<Form>, number: usize, own: &Own, label: &str, operands: &Operands) {
+        let program = &form.shaders[number].program;
         let source = |bound: &Bound| match *bound {
             Bound::Input(input) => Source::Place(operands.inputs[input]),
             Bound::Output(output) => Source::Place(operands.outputs[output]),
@@ -224,8 +195,8 @@ impl CompiledPlan {
         let sources = program.bindings.iter().map(source).collect();
         self.is_guard |= program.params.contains(&Param::Status(1));
         let uniform = self.block(program.params.iter().map(|param| own.number(param)));
-        let (shaders, label, work) = (shaders.clone(), label.to_string(), KernelWork::default());
-        self.drafts.push(Draft { shaders, number, sources, uniform, label, work });
+        let (form, label, work) = (form.clone(), label.to_string(), KernelWork::default());
+        self.drafts.push(Draft { form, number, sources, uniform, label, work });
     }
 
     /// Adds a kernel's numbers to the uniform block, aligned as uniform bindings must be.
@@ -255,13 +226,11 @@ impl CompiledPlan {
             let Place::Buffer(buffer) = place else { continue };
             let buffer = &plan.buffers[buffer as usize];
             if matches!(buffer.dtype, DType::F32 | DType::F16) && buffer.numel > 0 {
-                let (shader, own) = Shader::apart(
-                    super::fault::nan_check(buffer.dtype, buffer.numel),
-                    node | super::fault::NAN_FLAG,
-                );
-                self.checks.push(Check { node: node | super::fault::NAN_FLAG, checked: Checked::Nan });
+                let node = node | super::fault::NAN_FLAG;
+                let (form, own) = Form::apart(super::fault::nan_check(buffer.dtype, buffer.numel), node);
+                self.checks.push(Check { node, checked: Checked::Nan });
                 let operands = Operands { inputs: &[place], outputs: &[], first_scratch: 0 };
-                self.add(&shader, 0, &own, &format!("NaN check of {name}"), &operands);
+                self.add(&form, 0, &own, &format!("NaN check of {name}"), &operands);
             }
         }
     }
@@ -272,11 +241,11 @@ impl CompiledPlan {
 pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
     let mut text = String::new();
     for (number, kernel) in plan.kernels.iter().enumerate() {
-        for program in programs_of(kernel, runtime)? {
+        for program in programs_of(kernel, Tier::General, runtime)? {
             let Program { label, params, groups, .. } = &program;
             text += &format!(
                 "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{}\n",
-                program.general()
+                program.source
             );
         }
     }

@@ -187,13 +187,17 @@ impl Gpu {
         });
         let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
             compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
-        let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| Dispatch {
-            pipeline: kernel.pipeline(),
-            buffers,
-            uniform: kernel.uniform.clone(),
-            groups: kernel.groups,
-            label: &kernel.label,
-            work: kernel.work,
+        let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| {
+            // Once: another one may take over at any time.
+            let (pipeline, groups) = kernel.pipeline();
+            Dispatch {
+                pipeline,
+                buffers,
+                uniform: kernel.uniform.clone(),
+                groups: *groups,
+                label: &kernel.label,
+                work: kernel.work,
+            }
         });
         let dispatches: Vec<Dispatch> = taken_over.chain(kernels).collect();
         for part in dispatches.chunks(MAX_DISPATCHES) {

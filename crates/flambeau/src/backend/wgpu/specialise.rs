@@ -4,7 +4,7 @@
 //! The same threads keep compiled pipelines on disk, when there is nothing else to do.
 
 use super::compile::CompiledPlan;
-use super::runtime::{Request, Runtime};
+use super::runtime::Runtime;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
@@ -52,34 +52,37 @@ struct Job(Box<Work>);
 type Work = dyn FnOnce(&Runtime) -> Vec<Job> + Send;
 
 impl Job {
-    /// Finds out which pipelines a plan gains from.
+    /// Finds out which pipelines a plan gains from: kernels of one form share them, those with the most arithmetic go first.
     fn for_plan(plan: Arc<CompiledPlan>) -> Job {
         Job(Box::new(move |_| {
-            let mut wanted: FxHashMap<_, (Vec<usize>, Request, u64)> = FxHashMap::default();
+            let mut wanted: FxHashMap<_, (Vec<usize>, u64)> = FxHashMap::default();
             for (number, kernel) in plan.kernels.iter().enumerate() {
-                let Some(request) = kernel.request() else { continue };
-                let (kernels, _, flops) =
-                    wanted.entry(request.key.clone()).or_insert((Vec::new(), request, 0));
+                let Some((form, shader)) = &kernel.gains else { continue };
+                let (kernels, flops) = wanted.entry((Arc::as_ptr(form), *shader)).or_default();
                 kernels.push(number);
                 *flops += kernel.work.flops;
             }
             let mut wanted: Vec<_> = wanted.into_values().collect();
-            wanted.sort_by_key(|(kernels, _, flops)| (std::cmp::Reverse(*flops), kernels[0]));
-            let job = |(kernels, request, _)| Job::for_kernels(plan.clone(), kernels, request);
-            wanted.into_iter().map(job).collect()
+            wanted.sort_by_key(|(kernels, flops)| (std::cmp::Reverse(*flops), kernels[0]));
+            wanted.into_iter().map(|(kernels, _)| Job::for_kernels(plan.clone(), kernels)).collect()
         }))
     }
 
-    /// Makes a pipeline for some kernels of a plan that share it.
-    fn for_kernels(plan: Arc<CompiledPlan>, kernels: Vec<usize>, request: Request) -> Job {
+    /// Makes a pipeline for kernels of a plan that share it.
+    fn for_kernels(plan: Arc<CompiledPlan>, kernels: Vec<usize>) -> Job {
         Job(Box::new(move |runtime| {
-            let label = request.label.clone();
-            match runtime.pipeline(request) {
-                Ok(pipeline) => {
+            let first = &plan.kernels[kernels[0]];
+            let shader = first.gains.as_ref().and_then(|(form, shader)| form.specialised(*shader, runtime));
+            match shader.map(|shader| (runtime.pipeline(shader.request(&first.label)), shader.program.groups))
+            {
+                Some((Ok(pipeline), groups)) => {
                     runtime.count_specialised();
-                    kernels.iter().for_each(|&number| plan.kernels[number].replace(pipeline.clone()));
+                    kernels.iter().for_each(|&number| plan.kernels[number].replace(pipeline.clone(), groups));
                 }
-                Err(error) => log::warn!("{label} stays with its kernel for all sizes: {error}"),
+                Some((Err(error), _)) => {
+                    log::warn!("{} stays with its kernel for all sizes: {error}", first.label);
+                }
+                None => {}
             }
             Vec::new()
         }))

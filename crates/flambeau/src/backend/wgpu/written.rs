@@ -5,11 +5,12 @@
 //! for and which of the run's numbers they take; what remains without these is a kernel's *form*, and its shaders are kept by
 //! that.
 
-use super::runtime::{Runtime, ShaderText};
+use super::runtime::{Binding, PipelineKey, Request, Runtime, ShaderText, Specialise};
 use crate::error::Result;
 use crate::ir::access::{Access, DataOffset};
+use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Fused, InstKind, Kernel, Place};
-use crate::ir::program::{Param, Program};
+use crate::ir::program::{Bound, Param, Program, Tier};
 use crate::shader::codegen;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,19 +20,56 @@ const MAX_FORMS: usize = 4096;
 /// In a form, numbers of a structured call's own data are counted from here.
 const CALL_DATA: u32 = 1 << 24;
 
+/// A form and its shaders.
+pub(super) struct Form {
+    kernel: Option<Kernel>,
+    pub shaders: Vec<Shader>,
+}
+
 /// One shader of a form.
 pub(super) struct Shader {
     /// Its numbers are those of the form: see [`Own::number`].
     pub program: Program,
-    /// The text that holds for all sizes.
-    pub general: ShaderText,
+    pub text: ShaderText,
 }
 
 impl Shader {
+    /// What a pipeline of it is made from.
+    pub fn request(&self, label: &str) -> Request {
+        let Program { entry, bindings, params, trust, .. } = &self.program;
+        let mut bindings: Vec<Binding> = bindings
+            .iter()
+            .map(|bound| match bound {
+                Bound::Input(_) => Binding::Read,
+                Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
+            })
+            .collect();
+        if !params.is_empty() {
+            bindings.push(Binding::Uniform);
+        }
+        let key = PipelineKey { source: self.text.clone(), entry: entry.clone(), bindings, trust: *trust };
+        Request { key, label: label.into() }
+    }
+}
+
+impl Form {
     /// A shader that belongs to no kernel and reports faults of a node.
-    pub fn apart(program: Program, node: u32) -> (Arc<[Shader]>, Own) {
-        let general = program.general().into();
-        (Arc::new([Shader { program, general }]), Own { nodes: vec![node], ..Own::default() })
+    pub fn apart(program: Program, node: u32) -> (Arc<Form>, Own) {
+        let text = program.source.clone().into();
+        let form = Form { kernel: None, shaders: vec![Shader { program, text }] };
+        (Arc::new(form), Own { nodes: vec![node], ..Own::default() })
+    }
+
+    /// A shader with its sizes in the text, where that is worth it and can take the place of the general one.
+    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Shader> {
+        let general = &self.shaders[number].program;
+        let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
+        let program = programs_of(kernel, Tier::Specialised, runtime).ok()?.into_iter().nth(number)?;
+        let fits = (&program.params, &program.bindings, &program.scratch)
+            == (&general.params, &general.bindings, &general.scratch);
+        debug_assert!(fits, "both tiers of {} have one uniform block", general.label);
+        let text = program.source.clone().into();
+        fits.then_some(Shader { program, text })
     }
 }
 
@@ -50,34 +88,41 @@ struct Known {
 }
 
 struct Entry {
-    shaders: Arc<[Shader]>,
+    form: Arc<Form>,
     last_asked: u64,
 }
 
 impl Written {
-    /// The shaders of a kernel, and what it has of its own.
-    pub fn shaders(&self, kernel: &Kernel, runtime: &Runtime) -> Result<(Arc<[Shader]>, Own)> {
-        let (form, own) = form(kernel);
+    /// The form of a kernel, and what the kernel has of its own.
+    pub fn form(&self, kernel: &Kernel, runtime: &Runtime) -> Result<(Arc<Form>, Own)> {
+        let (kernel, own) = without_own(kernel);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.asked += 1;
         let now = known.asked;
-        if let Some(entry) = known.forms.get_mut(&form) {
+        if let Some(entry) = known.forms.get_mut(&kernel) {
             entry.last_asked = now;
-            return Ok((entry.shaders.clone(), own));
+            return Ok((entry.form.clone(), own));
         }
-        let shaders: Arc<[Shader]> =
-            programs_of(&form, runtime)?.into_iter().map(|program| known.shader(program)).collect();
+        let tier = match runtime.config().specialise {
+            Specialise::AtOnce => Tier::Specialised,
+            _ => Tier::General,
+        };
+        let programs = programs_of(&kernel, tier, runtime)?;
+        let shaders: Vec<Shader> = programs.into_iter().map(|program| known.shader(program)).collect();
+        let gains = runtime.config().specialise == Specialise::WhenHot
+            && shaders.iter().any(|shader| shader.program.specialise);
+        let form = Arc::new(Form { kernel: gains.then(|| kernel.clone()), shaders });
         known.forget_some();
-        known.forms.insert(form, Entry { shaders: shaders.clone(), last_asked: now });
-        Ok((shaders, own))
+        known.forms.insert(kernel, Entry { form: form.clone(), last_asked: now });
+        Ok((form, own))
     }
 }
 
 impl Known {
     fn shader(&mut self, mut program: Program) -> Shader {
-        program.source = self.shared(program.source.clone()).text().clone();
-        let general = self.shared(program.general());
-        Shader { program, general }
+        let text = self.shared(program.source);
+        program.source = text.text().clone();
+        Shader { program, text }
     }
 
     fn shared(&mut self, text: Arc<str>) -> ShaderText {
@@ -104,13 +149,16 @@ impl Known {
 }
 
 /// The programs of a kernel on a device.
-pub(super) fn programs_of(kernel: &Kernel, runtime: &Runtime) -> Result<Vec<Program>> {
+pub(super) fn programs_of(kernel: &Kernel, tier: Tier, runtime: &Runtime) -> Result<Vec<Program>> {
     match kernel {
-        Kernel::Fused(fused) => Ok(codegen::programs(fused, runtime.config().workgroup_size as usize)),
-        Kernel::Structured(call) => match runtime.config().avoid_barriers {
-            true => call.op.wgsl_without_barriers(call),
-            false => call.op.wgsl(call),
-        },
+        Kernel::Fused(fused) => Ok(codegen::programs(fused, runtime.config().workgroup_size as usize, tier)),
+        Kernel::Structured(call) => {
+            let call = &StructuredCall { tier, ..call.clone() };
+            match runtime.config().avoid_barriers {
+                true => call.op.wgsl_without_barriers(call),
+                false => call.op.wgsl(call),
+            }
+        }
     }
 }
 
@@ -189,8 +237,8 @@ impl Own {
     }
 }
 
-/// The form of a kernel, and what it has of its own.
-fn form(kernel: &Kernel) -> (Kernel, Own) {
+/// A kernel without what it has of its own, and that.
+fn without_own(kernel: &Kernel) -> (Kernel, Own) {
     let (mut form, mut own) = (kernel.clone(), Own::default());
     form.places_mut().into_iter().for_each(|place| *place = Place::Input(0));
     match &mut form {

@@ -12,8 +12,8 @@ use super::Direction;
 use super::wgsl::{Product, Shader};
 use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
-use crate::op::matmul::large::{Shuffle, position, results, row_offset, steps};
-use crate::op::matmul::tiling::{DEPTH, Tile, large, part_length};
+use crate::op::matmul::large::{Shuffle, fills, position, results, row_offset, steps};
+use crate::op::matmul::tiling::{DEPTH, GENERAL_TILE, Tile, large, part_length};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
 use crate::shader::widen;
@@ -52,7 +52,7 @@ struct Right {
 
 /// Workgroups along columns, rows and a number of products; None if they are too many, or their rounds for a length of
 /// depth.
-pub(super) fn grid(product: Product, tile: &Tile, products: usize, length: usize) -> Option<[u32; 3]> {
+fn grid(product: Product, tile: &Tile, products: usize, length: usize) -> Option<[u32; 3]> {
     let [rows, columns] = tile.size();
     let grid = [product.columns.div_ceil(columns), product.rows.div_ceil(rows), products];
     let fits = grid.iter().all(|&count| count <= 65_535) && length.div_ceil(DEPTH) <= MAX_ROUNDS;
@@ -60,6 +60,20 @@ pub(super) fn grid(product: Product, tile: &Tile, products: usize, length: usize
 }
 
 impl Shader<'_> {
+    /// The tile of a text of this tier, and the workgroups; None if those of either tier are too many, because both take the
+    /// same way.
+    pub(super) fn tile(
+        &self,
+        product: Product,
+        best: &'static Tile,
+        products: usize,
+        length: usize,
+    ) -> Option<(&'static Tile, [u32; 3])> {
+        let [general, specialised] =
+            [GENERAL_TILE, best].map(|tile| grid(product, tile, products, length).map(|grid| (tile, grid)));
+        Some(self.call.tier.either(general?, specialised?))
+    }
+
     /// The shaders of a product that fills the GPU; None if it does not.
     pub(super) fn large(&self, product: Product) -> Option<Vec<Program>> {
         let groups = self.sizes.groups;
@@ -67,7 +81,7 @@ impl Shader<'_> {
         let (tile, parts) = large(&sizes, MAX_PARTS, false)?;
         let length = part_length(product.depth, parts);
         let parts = product.depth.div_ceil(length);
-        let grid = grid(product, tile, groups * parts, length)?;
+        let (tile, grid) = self.tile(product, tile, groups * parts, length)?;
         let elements = self.elements(product, length);
         let results = match parts {
             1 => self.results(elements.fours),
@@ -102,7 +116,7 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
     let end = min(first + {part_length}, {depth});
 ",
             ),
-            end: (!product.depth.is_multiple_of(DEPTH)).then_some(depth),
+            end: (!fills(self.call, product.depth, DEPTH)).then_some(depth),
             origin: format!("part * {numel} + "),
             row_pitch: self.n(row_pitch),
             fours: if weight { product.columns } else { row_pitch }.is_multiple_of(4),
@@ -124,6 +138,7 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
         let right = Right::new(weight, threads, columns);
         let [pall_rows, groups] = [all_rows, self.sizes.groups].map(|n| self.n(n));
         let last_row = self.n(all_rows - 1);
+        let full = fills(self.call, all_rows, rows);
         let load = |k0: &str| match &elements.end {
             None => self.load(&right, rows, threads, k0, None),
             Some(end) => format!(
@@ -157,15 +172,15 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
             memory_b = columns * DEPTH / 4,
             position = position(tile),
             range = elements.range,
-            places_a = places_of_left(rows, threads, &last_row),
+            places_a = places_of_left(rows, threads, (!full).then_some(&last_row)),
             places_b = right.places(weight),
             zero =
                 results(tile).map(|(r, v)| format!("    var c{r}_{v} = vec4<f32>();\n")).collect::<String>(),
             load_first = load("first"),
             store = store(&right, rows, columns, threads),
             load_next = load(&format!("(k0 + {DEPTH}u)")),
-            steps = steps(tile, Shuffle::Each),
-            write = write(tile, &pall_rows, elements),
+            steps = steps(tile, Shuffle::Each, self.call.tier),
+            write = write(tile, (!full).then_some(&pall_rows), elements),
         );
         self.program(source, handed_on, grid)
     }
@@ -231,11 +246,12 @@ impl Right {
 }
 
 /// The halves of a thread's rows of the left operand, and registers for its numbers. Rows past the end repeat the last.
-fn places_of_left(rows: usize, threads: usize, last: &str) -> String {
+fn places_of_left(rows: usize, threads: usize, last: Option<&String>) -> String {
     let lines = threads / ABREAST;
     let mut text = String::new();
     for i in 0..rows / lines {
-        let row = format!("min(row0 + slow + {}u, {last})", i * lines);
+        let row = format!("row0 + slow + {}u", i * lines);
+        let row = last.map_or(row.clone(), |last| format!("min({row}, {last})"));
         _ = writeln!(text, "    let a_row{i} = left_row({row}, group);\n    var a_next{i}: f32;");
     }
     text
@@ -265,7 +281,7 @@ fn store(right: &Right, rows: usize, columns: usize, threads: usize) -> String {
 }
 
 /// Hands on a thread's results, as far as they are results.
-fn write(tile: &Tile, all_rows: &str, elements: &Elements) -> String {
+fn write(tile: &Tile, all_rows: Option<&String>, elements: &Elements) -> String {
     let Elements { origin, row_pitch, fours, .. } = elements;
     let mut text = String::new();
     for v in 0..tile.per_thread[1] / 4 {
@@ -280,10 +296,11 @@ fn write(tile: &Tile, all_rows: &str, elements: &Elements) -> String {
             for r in 0..tile.per_thread[0] {
                 let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
                 let value = if *fours { format!("c{r}_{v}") } else { format!("c{r}_{v}[{j}]") };
-                _ = writeln!(
-                    text,
-                    "        if ({row} < {all_rows}) {{ put(begin + {row} * {row_pitch}, {value}); }}"
-                );
+                let put = format!("put(begin + {row} * {row_pitch}, {value});");
+                _ = match all_rows {
+                    Some(all) => writeln!(text, "        if ({row} < {all}) {{ {put} }}"),
+                    None => writeln!(text, "        {put}"),
+                };
             }
             text += "    }\n";
         }

@@ -3,7 +3,7 @@
 
 use super::Direction;
 use super::wgsl::{BUSY, LONGEST, Product, Shader};
-use crate::ir::program::{Program, either};
+use crate::ir::program::Program;
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
 use crate::shader::{groups_for, widen};
@@ -51,7 +51,7 @@ impl Shader<'_> {
             false => format!(
                 "    for (var i = {start}; i < {depth_end}; i++) {{\n    {}    }}\n",
                 term("i"),
-                start = either("team.z", "0u")
+                start = self.call.tier.either("team.z", "0u")
             ),
         };
         let (windows, lefts) = (self.window_functions(&places), self.left_functions());

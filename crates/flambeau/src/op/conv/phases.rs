@@ -16,10 +16,11 @@
 //! One dispatch makes the phases of all groups by the design of `large`, those with the most taps (every r = 0) first.
 
 use super::Direction;
-use super::large::{Elements, grid};
+use super::large::Elements;
 use super::wgsl::{Product, Shader};
 use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
+use crate::op::matmul::large::fills;
 use crate::op::matmul::tiling::{DEPTH, large};
 use crate::shape::product;
 
@@ -42,7 +43,7 @@ impl Shader<'_> {
         let product = self.largest_phase();
         let Product { rows, columns, depth } = product;
         let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false)?;
-        let grid = grid(product, tile, products, depth)?;
+        let (tile, grid) = self.tile(product, tile, products, depth)?;
         let elements = self.elements_of_phases(&self.n(columns));
         let results = self.results(elements.fours);
         Some(vec![self.large_product(rows, tile, grid, &elements, results)])
@@ -64,7 +65,7 @@ impl Shader<'_> {
     /// Where the elements of every phase lie; `columns` counts those of one.
     fn elements_of_phases(&self, columns: &str) -> Elements {
         let sizes = self.sizes;
-        let rounds_are_whole = sizes.outputs.is_multiple_of(DEPTH);
+        let rounds_are_whole = fills(self.call, sizes.outputs, DEPTH);
         let functions = [
             self.window_function(&[1; 3]),
             self.phase_functions(),

@@ -32,8 +32,13 @@ const FEW_ROWS: usize = 4;
 pub(super) const BUSY: usize = 512;
 
 pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> Vec<Program> {
-    let shader =
-        || Shader { direction, sizes, call, dtype: call.outputs[0].1.dtype, params: RefCell::default() };
+    let shader = || Shader {
+        direction,
+        sizes,
+        call,
+        dtype: call.outputs[0].1.dtype,
+        params: RefCell::new(Params::of(call.tier)),
+    };
     let product = shader().product();
     let narrow = (product.rows <= FEW_ROWS).then(|| shader().narrow(product)).flatten();
     let large = || shader().by_phases().or_else(|| shader().large(product));

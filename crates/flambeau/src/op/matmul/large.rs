@@ -5,8 +5,9 @@
 //! the numbers of the next round are already on their way to registers. A lies there as numbers, with the rows of every
 //! four lines shuffled in their own way, so that threads that store one row hit different banks; B lies as vectors along
 //! the columns of C. Both together take 16 KiB at most, which every device has.
-//! Each thread keeps its 4 × 4 to 8 × 8 results in registers. In the specialised shader all steps of a round are unrolled; in
-//! the general one they are a loop, which is compiled in a fraction of the time.
+//! Each thread keeps its 4 × 4 to 8 × 8 results in registers. In the specialised shader all steps of a round are unrolled, and
+//! the tile is the one that suits the sizes; in the general one steps are a loop, which is compiled in a fraction of the time,
+//! and the tile is always the same, so that few shaders serve all sizes. The order of sums is that of K in both.
 //!
 //! Rows and columns beyond the edge of C repeat the last one: their results are never written. Only the last round
 //! looks at where K ends.
@@ -15,7 +16,7 @@ use super::Sizes;
 use super::tiled::{Read, Side};
 use super::tiling::{DEPTH, Tile, part_length};
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Param, Program, Trust, either};
+use crate::ir::program::{Bound, Param, Program, Tier, Trust};
 use crate::op::parts::scratch;
 use crate::shader::Params;
 use crate::shader::results::Results;
@@ -63,12 +64,20 @@ struct Loader<'a> {
     /// WGSL of K, of the last row or column that a piece may start at, and of the strides across and along K.
     k: String,
     last: String,
+    /// Does the matrix end where a tile does?
+    fills: bool,
     step_x: String,
     step_k: String,
 }
 
 impl<'a> Loader<'a> {
-    fn new(side: &'a Side<'a>, threads: usize, k: &str, params: &mut Params) -> Loader<'a> {
+    fn new(
+        side: &'a Side<'a>,
+        threads: usize,
+        k: &str,
+        params: &mut Params,
+        call: &StructuredCall,
+    ) -> Loader<'a> {
         let width = if side.read.is_vector() { 4 } else { 1 };
         let last = side.across.size - if side.read == Read::Across { 4 } else { 1 };
         Loader {
@@ -78,6 +87,7 @@ impl<'a> Loader<'a> {
             threads,
             k: k.into(),
             last: params.size(last),
+            fills: fills(call, side.across.size, side.tile),
             step_x: params.stride(side.across.stride),
             step_k: params.stride(side.along_k.stride),
         }
@@ -101,12 +111,16 @@ impl<'a> Loader<'a> {
                     (format!("{piece} % {line}u * {width}u"), format!("{piece} / {line}u"))
                 }
             };
+            let inside = match self.fills {
+                true => format!("({origin} + {name}x{i})"),
+                false => format!("min({origin} + {name}x{i}, {last})"),
+            };
             let element = if self.width == 4 { "vec4<f32>" } else { "f32" };
             _ = write!(
                 text,
                 "    let {name}x{i} = {x};
     let {name}k{i} = {k};
-    let {name}o{i} = base_{name} + min({origin} + {name}x{i}, {last}) * {step_x} + {name}k{i} * {step_k};
+    let {name}o{i} = base_{name} + {inside} * {step_x} + {name}k{i} * {step_k};
     var {name}next{i}: {element};
 "
             );
@@ -186,11 +200,11 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
     let threads = tile.threads[0] * tile.threads[1];
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut params = Params::default();
+    let mut params = Params::of(call.tier);
     let [pm, pn, pk, pbatches, length] =
         [m, n, k, batches, part_length(k, parts)].map(|size| params.size(size));
-    let load_a = Loader::new(&a, threads, &pk, &mut params);
-    let load_b = Loader::new(&b, threads, &pk, &mut params);
+    let load_a = Loader::new(&a, threads, &pk, &mut params, call);
+    let load_b = Loader::new(&b, threads, &pk, &mut params, call);
     let bases = base(&a, &mut params) + &base(&b, &mut params);
     let fours = n.is_multiple_of(4);
     let Results { enable, declarations, bindings, functions } = match parts {
@@ -198,7 +212,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
         _ => Results::of_parts(call, 2, fours),
     };
     let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
-    let load = |k0: &str| match k.is_multiple_of(DEPTH) {
+    let load = |k0: &str| match k.is_multiple_of(DEPTH) && call.tier.is_specialised() {
         true => both(k0, false),
         false => format!(
             "        if ({k0} + {DEPTH}u <= {pk}) {{\n{}        }} else {{\n{}        }}\n",
@@ -241,8 +255,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         store_a = load_a.store(),
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
-        steps = steps(tile, load_b.shuffle()),
-        write = results(tile).map(|(r, v)| write(tile, fours, [&pm, &pn], r, v)).collect::<String>(),
+        steps = steps(tile, load_b.shuffle(), call.tier),
+        write = results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect::<String>(),
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
     Program {
@@ -298,24 +312,30 @@ pub(in crate::op) fn row_offset(tile: &Tile, r: usize) -> usize {
 }
 
 /// Adds the products of all steps of a round.
-pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle) -> String {
-    let [rows, columns] = tile.size();
-    let mut unrolled = String::new();
-    for line in 0..DEPTH {
-        let row =
-            |r: usize| format!("lines_a[row_place{} + {}u]", line / 4, line * rows + row_offset(tile, r));
-        let shuffled = match shuffle.of_line(line) {
-            0 => "column_thread".into(),
-            shuffle => format!("(column_thread ^ {shuffle}u)"),
-        };
-        let column =
-            |v: usize| format!("lines_b[{shuffled} + {}u]", line * columns / 4 + v * tile.threads[1]);
-        unrolled += &step(tile, row, column);
+pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle, tier: Tier) -> String {
+    match tier {
+        Tier::General => rolled_steps(tile, shuffle),
+        Tier::Specialised => (0..DEPTH).map(|line| step_of_line(tile, shuffle, line)).collect(),
     }
-    // It ends where the round does, which no compiler knows: none unrolls it. Steps beyond K would add zeros.
+}
+
+fn step_of_line(tile: &Tile, shuffle: Shuffle, line: usize) -> String {
+    let [rows, columns] = tile.size();
+    let row = |r: usize| format!("lines_a[row_place{} + {}u]", line / 4, line * rows + row_offset(tile, r));
+    let shuffled = match shuffle.of_line(line) {
+        0 => "column_thread".into(),
+        shuffle => format!("(column_thread ^ {shuffle}u)"),
+    };
+    let column = |v: usize| format!("lines_b[{shuffled} + {}u]", line * columns / 4 + v * tile.threads[1]);
+    step(tile, row, column)
+}
+
+/// It ends where the round does, which no compiler knows: none unrolls it. Steps beyond K would add zeros.
+fn rolled_steps(tile: &Tile, shuffle: Shuffle) -> String {
+    let [rows, columns] = tile.size();
     let row = |r: usize| format!("lines_a[line_a + {}u]", row_offset(tile, r));
     let column = |v: usize| format!("lines_b[line_b + {}u]", v * tile.threads[1]);
-    let rolled = format!(
+    format!(
         "        for (var line = 0u; line < min(end - k0, {DEPTH}u); line++) {{
             let line_a = line * {rows}u + ((row_thread * 4u) ^ (line / 4u * 8u));
             let line_b = line * {vectors}u + (column_thread ^ {shuffle});
@@ -324,8 +344,7 @@ pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle) -> String {
         vectors = columns / 4,
         shuffle = shuffle.of_step("line"),
         step = step(tile, row, column),
-    );
-    either(&rolled, &unrolled)
+    )
 }
 
 /// Adds the products of one step of K, whose numbers of A and vectors of B lie at these places.
@@ -344,18 +363,41 @@ fn step(tile: &Tile, row: impl Fn(usize) -> String, column: impl Fn(usize) -> St
 }
 
 /// Writes four neighbouring results, as far as they are inside C.
-fn write(tile: &Tile, fours: bool, [m, n]: [&str; 2], r: usize, v: usize) -> String {
+fn write(
+    call: &StructuredCall,
+    tile: &Tile,
+    sizes: &Sizes,
+    [pm, pn]: [&str; 2],
+    r: usize,
+    v: usize,
+) -> String {
+    let Sizes { m, n, .. } = *sizes;
+    let [rows, columns] = tile.size();
     let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));
     let column = format!("(column0 + column_thread * 4u + {}u)", v * tile.threads[1] * 4);
-    let at = format!("(job * {m} + {row}) * {n} + {column}");
-    let single = |(j, component): (usize, &str)| {
-        format!("if ({column} + {j}u < {n}) {{ put({at} + {j}u, c{r}_{v}.{component}); }}")
-    };
-    match fours {
-        true => format!("    if ({row} < {m} && {column} < {n}) {{ put({at}, c{r}_{v}); }}\n"),
-        false => {
-            let singles: Vec<String> = COMPONENTS.into_iter().enumerate().map(single).collect();
-            format!("    if ({row} < {m}) {{ {} }}\n", singles.join(" "))
-        }
+    let at = format!("(job * {pm} + {row}) * {pn} + {column}");
+    let vectors = n.is_multiple_of(4);
+    let mut conditions = Vec::new();
+    if !fills(call, m, rows) {
+        conditions.push(format!("{row} < {pm}"));
     }
+    if vectors && !fills(call, n, columns) {
+        conditions.push(format!("{column} < {pn}"));
+    }
+    let single = |(j, component): (usize, &str)| {
+        format!("if ({column} + {j}u < {pn}) {{ put({at} + {j}u, c{r}_{v}.{component}); }}")
+    };
+    let body = match vectors {
+        true => format!("put({at}, c{r}_{v});"),
+        false => COMPONENTS.into_iter().enumerate().map(single).collect::<Vec<_>>().join(" "),
+    };
+    match conditions.is_empty() {
+        true => format!("    {body}\n"),
+        false => format!("    if ({}) {{ {body} }}\n", conditions.join(" && ")),
+    }
+}
+
+/// Does the shader know that tiles of a size end where the matrix does?
+pub(in crate::op) fn fills(call: &StructuredCall, size: usize, tile: usize) -> bool {
+    call.tier.is_specialised() && size.is_multiple_of(tile)
 }

@@ -23,7 +23,7 @@ use crate::shape::product;
 use crate::tensor::Tensor;
 use cpu::{float_product, integer_product};
 use half::f16;
-use tiling::Choice;
+use tiling::{Choice, GENERAL_TILE};
 
 /// C = A·B over the last two dimensions; the others are batches of equal size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,7 +102,10 @@ impl Kernels for MatMul {
             return Ok(vec![simple::program(call, &sizes)]);
         }
         let (product, parts) = match Choice::of(&sizes, call.epilogue.is_some()) {
-            Choice::Large(tile, parts) => (large::program(call, &sizes, tile, parts), parts),
+            Choice::Large(tile, parts) => {
+                let tile = call.tier.either(GENERAL_TILE, tile);
+                (large::program(call, &sizes, tile, parts), parts)
+            }
             Choice::Small(tiling) => (tiled::program(call, &sizes, &tiling), tiling.parts),
         };
         match parts {

@@ -3,7 +3,7 @@
 use super::{Divisor, Pool, PoolKind, Window};
 use crate::dtype::DType;
 use crate::ir::call::{Kernels, StructuredCall};
-use crate::ir::program::{Bound, Program, Trust, either};
+use crate::ir::program::{Bound, Program, Trust};
 use crate::shader::results::Results;
 use crate::shader::{Params, ZERO, groups_for, narrow, storage_type, widen};
 use crate::shape::product;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 
 pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
     let dtype = call.outputs[0].1.dtype;
-    let text = Text { pool: op, params: RefCell::default() };
+    let text = Text { pool: op, params: RefCell::new(Params::of(call.tier)) };
     let numel = text.n(call.outputs[0].1.numel());
     let stored = storage_type(dtype);
     let (operands, mut bindings) = operands(op.kind);
@@ -189,7 +189,7 @@ impl Text<'_> {
                         "    for (var k{d} = {start}; k{d} < {kernel}; k{d}++) {{
     let i{d} = {o} * {stride} + k{d} * {dilation} - {padding};
     if (i{d} < {input}) {{\n",
-                        start = either(ZERO, "0u"),
+                        start = self.params.borrow().tier().either(ZERO, "0u"),
                     );
                     close += "    }}\n";
                 }
