@@ -15,6 +15,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// More epochs than this are not all worth a line.
 const FEW_EPOCHS: u64 = 50;
 
+/// Kernels that are compiled before the bar says so.
+const FEW_KERNELS: usize = 4;
+
 /// Follows a run.
 pub struct Watch {
     output: Output,
@@ -39,6 +42,15 @@ impl Watch {
             let style = ProgressStyle::with_template("{bar:24.yellow/blue} {pos}/{len}  {msg}");
             ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
+        if let Some(bar) = bar.clone() {
+            // A few kernels take no time worth a word.
+            let tell = move |done: usize, all: usize| {
+                if all > FEW_KERNELS {
+                    bar.set_message(format!("compiling {done} of {all}"));
+                }
+            };
+            device.on_compile(Some(Box::new(tell)));
+        }
         Watch { output, device: device.clone(), epochs, bar, last_line: None, damaged }
     }
 
@@ -108,6 +120,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.device.on_compile(None);
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

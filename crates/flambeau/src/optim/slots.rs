@@ -9,11 +9,12 @@ use super::flat::{Layout, MAX_ELEMENTS};
 use super::rule::{Given, Update, check_distinct};
 use crate::autograd::no_grad_guard;
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
 use crate::tensor::node::Value;
 use crate::tensor::{FiniteCheck, Tensor, Window};
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Steps that can still be taken back when a fault shows.
@@ -117,10 +118,15 @@ impl Slots {
 
     /// Puts slots, the first of which will be number `first`, into chunks.
     fn arrange(&self, group: usize, first: usize, slots: &[Slot], states: &[f64]) -> Result<Vec<Chunk>> {
-        let mut open: BTreeMap<String, (Vec<usize>, usize)> = BTreeMap::new();
+        let mut open: Vec<(DType, Vec<usize>, usize)> = Vec::new();
         let mut lists: Vec<Vec<usize>> = Vec::new();
         for (index, Slot { parameter, .. }) in slots.iter().enumerate() {
-            let (list, elements) = open.entry(parameter.dtype().to_string()).or_default();
+            let dtype = parameter.dtype();
+            let known = open.iter().position(|(known, ..)| *known == dtype).unwrap_or_else(|| {
+                open.push((dtype, Vec::new(), 0));
+                open.len() - 1
+            });
+            let (_, list, elements) = &mut open[known];
             if !list.is_empty() && (!self.elementwise || *elements + parameter.numel() > MAX_ELEMENTS) {
                 lists.push(std::mem::take(list));
                 *elements = 0;
@@ -128,7 +134,7 @@ impl Slots {
             list.push(index);
             *elements += parameter.numel();
         }
-        lists.extend(open.into_values().map(|(list, _)| list));
+        lists.extend(open.into_iter().map(|(_, list, _)| list));
         let chunk = |list: &Vec<usize>| {
             let parameters = || list.iter().map(|&index| &slots[index].parameter);
             let layout = match self.elementwise {
@@ -228,13 +234,17 @@ impl Slots {
                 chunks.push(chunk.clone());
                 continue;
             }
-            let mut by_pace: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
+            let mut by_pace: Vec<(Option<u64>, Vec<usize>)> = Vec::new();
             for (place, &member) in chunk.members.iter().enumerate() {
-                by_pace.entry(pace(member)).or_default().push(place);
+                let pace = pace(member);
+                match by_pace.iter_mut().find(|(known, _)| *known == pace) {
+                    Some((_, places)) => places.push(place),
+                    None => by_pace.push((pace, vec![place])),
+                }
             }
             let states: Vec<Vec<Tensor>> =
                 chunk.states.iter().map(|state| chunk.layout.windows(state)).collect();
-            for places in by_pace.into_values() {
+            for (_, places) in by_pace {
                 let members: Arc<[usize]> = places.iter().map(|&place| chunk.members[place]).collect();
                 let parameters = || members.iter().map(|&member| &self.slots[member].parameter);
                 let layout = Layout::flat(parameters().map(Parameter::shape));

@@ -6,13 +6,13 @@
 //! Views are never kernels: their readers look through them. Which reductions a kernel can hold is said in `space`.
 
 use super::graph::{Graph, Ref};
+use super::kernel_inputs::Inputs;
 use super::rules::{Placing, Rule};
 use super::space::{Space, same_elements};
 use crate::ir::access::Access;
 use crate::ir::call::Layout;
 use crate::op::{Op, View};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 
 /// Storage buffers one kernel may bind: WebGPU's default limit, kept everywhere so that plans are the same
 /// everywhere. One is left for the device's status word.
@@ -91,7 +91,7 @@ pub(crate) struct Group {
     pub space: Space,
     pub(super) ops: usize,
     /// Values it reads from memory, as far as known.
-    pub(super) inputs: BTreeSet<Ref>,
+    pub(super) inputs: Inputs,
 }
 
 /// What a node has become.
@@ -171,8 +171,8 @@ impl Search {
 /// the one with fewer kernels is taken. Where a kernel came to bind too many buffers, in the hope that values it reads would
 /// be computed in it, all is done again without that hope.
 pub(crate) fn fuse(graph: &Graph, fuse: bool) -> Fusion {
-    let (together, had_choice) = Fuser::run(graph, fuse, true, true);
-    let best = match had_choice.then(|| Fuser::run(graph, fuse, false, true).0) {
+    let (together, apart) = both_ways(graph, fuse);
+    let best = match apart {
         Some(apart) if apart.groups.len() < together.groups.len() => apart,
         _ => together,
     };
@@ -180,6 +180,22 @@ pub(crate) fn fuse(graph: &Graph, fuse: bool) -> Fusion {
         true => best,
         false => Fuser::run(graph, fuse, true, false).0,
     }
+}
+
+/// Nodes from which both ways are tried at once.
+#[cfg(not(target_arch = "wasm32"))]
+const MANY_NODES: usize = 256;
+
+/// Reductions as part of the kernels they end, and apart from them where there is a choice.
+fn both_ways(graph: &Graph, fuse: bool) -> (Fusion, Option<Fusion>) {
+    #[cfg(not(target_arch = "wasm32"))]
+    if graph.nodes.len() >= MANY_NODES {
+        let run = |together: bool| Fuser::run(graph, fuse, together, true);
+        let ((together, had_choice), (apart, _)) = rayon::join(|| run(true), || run(false));
+        return (together, had_choice.then_some(apart));
+    }
+    let (together, had_choice) = Fuser::run(graph, fuse, true, true);
+    (together, had_choice.then(|| Fuser::run(graph, fuse, false, true).0))
 }
 
 impl<'a> Fuser<'a> {

@@ -3,7 +3,35 @@
 use super::fuse::{Fuser, MAX_BINDINGS, MAX_LOOKBACK, MAX_OPS, Role, Use};
 use super::graph::Ref;
 use crate::op::Op;
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
+
+/// The values that a kernel reads: few, because few can be bound.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Inputs(SmallVec<[Ref; 8]>);
+
+impl Inputs {
+    pub fn insert(&mut self, value: Ref) {
+        if !self.contains(&value) {
+            self.0.push(value);
+        }
+    }
+
+    pub fn remove(&mut self, value: &Ref) {
+        self.0.retain(|known| known != value);
+    }
+
+    pub fn contains(&self, value: &Ref) -> bool {
+        self.0.contains(value)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Ref> {
+        self.0.iter()
+    }
+}
 
 impl Fuser<'_> {
     /// May the node be computed inside the kernel that uses it?
@@ -29,11 +57,11 @@ impl Fuser<'_> {
 
     /// How many values a kernel will read, once those are computed in it that only it and a node that joins it use, and
     /// that are made from others it reads.
-    fn inputs_in_the_end(&self, at: Use, joining: u32, inputs: &BTreeSet<Ref>) -> usize {
+    fn inputs_in_the_end(&self, at: Use, joining: u32, inputs: &Inputs) -> usize {
         inputs.iter().filter(|&&value| !self.will_join(at, joining, value, inputs)).count()
     }
 
-    fn will_join(&self, at: Use, joining: u32, value: Ref, inputs: &BTreeSet<Ref>) -> bool {
+    fn will_join(&self, at: Use, joining: u32, value: Ref, inputs: &Inputs) -> bool {
         let (mut stack, mut inside) = (vec![value.node], vec![joining]);
         while let Some(index) = stack.pop() {
             let i = index as usize;

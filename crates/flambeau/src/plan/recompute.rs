@@ -73,12 +73,11 @@ impl Fuser<'_> {
                         }
                         stack.push(base.node);
                     }
+                    _ if leaves.contains(&base) => {}
                     _ => leaves.push(base),
                 }
             }
         }
-        leaves.sort_unstable();
-        leaves.dedup();
         Some(leaves)
     }
 }

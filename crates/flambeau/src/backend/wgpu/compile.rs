@@ -2,13 +2,15 @@
 //!
 //! All pipelines that a plan needs are known before the first is compiled, and are asked for together.
 
+use super::forms::{Form, Shader};
 use super::heat::Heat;
 use super::runtime::{KernelWork, Pipeline, Runtime, Specialise};
-use super::written::{Form, Own, Shader, Written, programs_of};
+use super::written::{Own, Written};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::host::{decreasing, sorted_by};
 use crate::ir::kernel::{Kernel, Place};
-use crate::ir::program::{Bound, Checked, Param, Program, Tier};
+use crate::ir::program::{Bound, Checked, Param};
 use crate::plan::{Cost, Plan};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -112,6 +114,45 @@ impl CompiledPlan {
         Ok(compiled)
     }
 
+    /// The kernels that gain from pipelines for their sizes and have none yet: those of one form together, because they share
+    /// one, and those with the most arithmetic first.
+    pub fn gaining(&self) -> Vec<Vec<usize>> {
+        let mut wanted: Vec<(Vec<usize>, u64)> = Vec::new();
+        let shares = |a: usize, b: usize| match (&self.kernels[a].gains, &self.kernels[b].gains) {
+            (Some((a, number)), Some((b, other))) => Arc::ptr_eq(a, b) && number == other,
+            _ => false,
+        };
+        for (number, kernel) in self.kernels.iter().enumerate().filter(|(_, kernel)| kernel.gains.is_some()) {
+            match wanted.iter_mut().find(|(kernels, _)| shares(kernels[0], number)) {
+                Some((kernels, flops)) => {
+                    kernels.push(number);
+                    *flops += kernel.work.flops;
+                }
+                None => wanted.push((vec![number], kernel.work.flops)),
+            }
+        }
+        sorted_by(wanted, |(_, flops)| decreasing(*flops as i64))
+            .into_iter()
+            .map(|(kernels, _)| kernels)
+            .collect()
+    }
+
+    /// Makes a pipeline for kernels of one form.
+    #[inline(never)] // A page fetches it when a plan is hot.
+    pub fn specialise(&self, kernels: &[usize], runtime: &Runtime) {
+        let first = &self.kernels[kernels[0]];
+        let shader = first.gains.as_ref().and_then(|(form, shader)| form.specialised(*shader, runtime));
+        let Some(shader) = shader else { return };
+        match runtime.pipeline(shader.request(&first.label)) {
+            Ok(pipeline) => {
+                runtime.count_specialised();
+                let groups = shader.program.groups;
+                kernels.iter().for_each(|&number| self.kernels[number].replace(pipeline.clone(), groups));
+            }
+            Err(error) => log::warn!("{} stays with its kernel for all sizes: {error}", first.label),
+        }
+    }
+
     /// Everything but the pipelines.
     fn drafted(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
         let mut compiled = CompiledPlan {
@@ -125,18 +166,20 @@ impl CompiledPlan {
             heat: Heat::default(),
             drafts: Vec::new(),
         };
-        for (kernel, cost) in plan.kernels.iter().zip(&plan.costs) {
-            if kernel.outputs().iter().all(|&place| is_empty(plan, place)) {
-                continue;
-            }
+        let has_results = |kernel: &Kernel| !kernel.outputs().iter().all(|&place| is_empty(plan, place));
+        let (kernels, costs): (Vec<&Kernel>, Vec<&Cost>) =
+            plan.kernels.iter().zip(&plan.costs).filter(|(kernel, _)| has_results(kernel)).unzip();
+        for (kernel, cost) in kernels.iter().zip(&costs) {
+            check_size(kernel, cost.elements)?;
+        }
+        let forms = written.forms(&kernels, runtime)?;
+        for ((kernel, cost), (form, own)) in kernels.into_iter().zip(costs).zip(forms) {
             let name = kernel.describe().join("+");
-            check_size(kernel, cost.elements, &name)?;
             let first = compiled.drafts.len();
             match kernel {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
-                    let (form, own) = written.form(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
                     compiled.scratch.extend(&form.shaders[0].program.scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
@@ -157,7 +200,6 @@ impl CompiledPlan {
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let (form, own) = written.form(kernel, runtime)?;
                     let first_scratch = compiled.scratch.len();
                     if let Some(shader) = form.shaders.first() {
                         compiled.scratch.extend(&shader.program.scratch);
@@ -227,10 +269,10 @@ impl CompiledPlan {
             let buffer = &plan.buffers[buffer as usize];
             if matches!(buffer.dtype, DType::F32 | DType::F16) && buffer.numel > 0 {
                 let node = node | super::fault::NAN_FLAG;
-                let (form, own) = Form::apart(super::fault::nan_check(buffer.dtype, buffer.numel), node);
+                let form = Arc::new(Form::apart(super::fault::nan_check(buffer.dtype, buffer.numel)));
                 self.checks.push(Check { node, checked: Checked::Nan });
                 let operands = Operands { inputs: &[place], outputs: &[], first_scratch: 0 };
-                self.add(&form, 0, &own, &format!("NaN check of {name}"), &operands);
+                self.add(&form, 0, &Own::of_node(node), &format!("NaN check of {name}"), &operands);
             }
         }
     }
@@ -239,9 +281,10 @@ impl CompiledPlan {
 /// The shaders of a plan with their numbers, for people.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
+    use crate::ir::program::{Program, Tier};
     let mut text = String::new();
     for (number, kernel) in plan.kernels.iter().enumerate() {
-        for program in programs_of(kernel, Tier::General, runtime)? {
+        for program in super::forms::programs_of(kernel, Tier::General, runtime)? {
             let Program { label, params, groups, .. } = &program;
             text += &format!(
                 "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{}\n",
@@ -254,7 +297,7 @@ pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
 
 /// Refuses a kernel with more elements, or along a dimension of an operand, than 32 bits count: its shader would go over
 /// some of them only.
-fn check_size(kernel: &Kernel, elements: u64, name: &str) -> Result<()> {
+fn check_size(kernel: &Kernel, elements: u64) -> Result<()> {
     let sizes = match kernel {
         Kernel::Fused(_) => None,
         Kernel::Structured(call) => call.inputs.iter().flat_map(|input| input.meta.shape.iter()).max(),
@@ -263,7 +306,8 @@ fn check_size(kernel: &Kernel, elements: u64, name: &str) -> Result<()> {
     if requested <= limit {
         return Ok(());
     }
-    Err(Error::Limit { what: format!("the size of {name}"), requested, limit_name: "u32 of WGSL", limit })
+    let what = format!("the size of {}", kernel.describe().join("+"));
+    Err(Error::Limit { what, requested, limit_name: "u32 of WGSL", limit })
 }
 
 fn fused_node(fused: &crate::ir::kernel::Fused) -> u32 {

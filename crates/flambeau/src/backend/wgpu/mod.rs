@@ -5,10 +5,18 @@
 
 mod compile;
 mod fault;
+mod forms;
 mod heat;
 pub(crate) mod runtime;
 #[cfg(not(target_arch = "wasm32"))]
 mod specialise;
+#[cfg(target_arch = "wasm32")]
+#[path = "specialise_here.rs"]
+mod specialise;
+#[cfg(not(target_arch = "wasm32"))]
+mod written;
+#[cfg(target_arch = "wasm32")]
+#[path = "written_here.rs"]
 mod written;
 
 use super::{Buffer, ReadRequest, Results, Run, Transfer};
@@ -40,7 +48,6 @@ pub(crate) struct Gpu {
     /// kernels were told they are.
     recording: Mutex<()>,
     written: written::Written,
-    #[cfg(not(target_arch = "wasm32"))]
     specialiser: specialise::Specialiser,
 }
 
@@ -63,7 +70,6 @@ impl Gpu {
     fn on(runtime: Arc<Runtime>) -> Result<Gpu> {
         let faults = fault::Faults::new(&runtime)?;
         Ok(Gpu {
-            #[cfg(not(target_arch = "wasm32"))]
             specialiser: specialise::Specialiser::new(&runtime),
             runtime,
             faults,
@@ -101,14 +107,12 @@ impl Gpu {
 
     pub fn compile(&self, plan: &Plan) -> Result<Box<dyn Any + Send + Sync>> {
         let compiled = CompiledPlan::new(plan, &self.written, &self.runtime)?;
-        #[cfg(not(target_arch = "wasm32"))]
         self.specialiser.keep_pipelines();
         Ok(Box::new(Arc::new(compiled)))
     }
 
     /// Waits until no kernel is being compiled for the sizes of a hot plan.
     pub fn wait_for_compilation(&self) {
-        #[cfg(not(target_arch = "wasm32"))]
         self.specialiser.wait();
     }
 
@@ -120,7 +124,6 @@ impl Gpu {
     pub fn run(&self, run: &Run) -> Result<Results> {
         let compiled =
             run.compiled.downcast_ref::<Arc<CompiledPlan>>().expect("this backend compiled the plan");
-        #[cfg(not(target_arch = "wasm32"))]
         self.specialiser.count_run(compiled);
         let _recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = self.faults.begin(&self.runtime, run, !compiled.checks.is_empty(), compiled.is_guard)?;

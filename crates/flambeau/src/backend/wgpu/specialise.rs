@@ -5,7 +5,6 @@
 
 use super::compile::CompiledPlan;
 use super::runtime::Runtime;
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,38 +51,18 @@ struct Job(Box<Work>);
 type Work = dyn FnOnce(&Runtime) -> Vec<Job> + Send;
 
 impl Job {
-    /// Finds out which pipelines a plan gains from: kernels of one form share them, those with the most arithmetic go first.
+    /// Finds out which pipelines a plan gains from.
     fn for_plan(plan: Arc<CompiledPlan>) -> Job {
         Job(Box::new(move |_| {
-            let mut wanted: FxHashMap<_, (Vec<usize>, u64)> = FxHashMap::default();
-            for (number, kernel) in plan.kernels.iter().enumerate() {
-                let Some((form, shader)) = &kernel.gains else { continue };
-                let (kernels, flops) = wanted.entry((Arc::as_ptr(form), *shader)).or_default();
-                kernels.push(number);
-                *flops += kernel.work.flops;
-            }
-            let mut wanted: Vec<_> = wanted.into_values().collect();
-            wanted.sort_by_key(|(kernels, flops)| (std::cmp::Reverse(*flops), kernels[0]));
-            wanted.into_iter().map(|(kernels, _)| Job::for_kernels(plan.clone(), kernels)).collect()
+            let wanted = plan.gaining();
+            wanted.into_iter().map(|kernels| Job::for_kernels(plan.clone(), kernels)).collect()
         }))
     }
 
     /// Makes a pipeline for kernels of a plan that share it.
     fn for_kernels(plan: Arc<CompiledPlan>, kernels: Vec<usize>) -> Job {
         Job(Box::new(move |runtime| {
-            let first = &plan.kernels[kernels[0]];
-            let shader = first.gains.as_ref().and_then(|(form, shader)| form.specialised(*shader, runtime));
-            match shader.map(|shader| (runtime.pipeline(shader.request(&first.label)), shader.program.groups))
-            {
-                Some((Ok(pipeline), groups)) => {
-                    runtime.count_specialised();
-                    kernels.iter().for_each(|&number| plan.kernels[number].replace(pipeline.clone(), groups));
-                }
-                Some((Err(error), _)) => {
-                    log::warn!("{} stays with its kernel for all sizes: {error}", first.label);
-                }
-                None => {}
-            }
+            plan.specialise(&kernels, runtime);
             Vec::new()
         }))
     }

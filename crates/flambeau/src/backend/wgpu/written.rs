@@ -5,73 +5,19 @@
 //! for and which of the run's numbers they take; what remains without these is a kernel's *form*, and its shaders are kept by
 //! that.
 
-use super::runtime::{Binding, PipelineKey, Request, Runtime, ShaderText, Specialise};
+use super::forms::{Form, Shader, first_tier, programs_of};
+use super::runtime::{Runtime, ShaderText};
 use crate::error::Result;
 use crate::ir::access::{Access, DataOffset};
-use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Fused, InstKind, Kernel, Place};
-use crate::ir::program::{Bound, Param, Program, Tier};
-use crate::shader::codegen;
+use crate::ir::program::{Param, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Forms kept; above it, those that were asked for least recently go.
 const MAX_FORMS: usize = 4096;
 /// In a form, numbers of a structured call's own data are counted from here.
 const CALL_DATA: u32 = 1 << 24;
-
-/// A form and its shaders.
-pub(super) struct Form {
-    kernel: Option<Kernel>,
-    pub shaders: Vec<Shader>,
-}
-
-/// One shader of a form.
-pub(super) struct Shader {
-    /// Its numbers are those of the form: see [`Own::number`].
-    pub program: Program,
-    pub text: ShaderText,
-}
-
-impl Shader {
-    /// What a pipeline of it is made from.
-    pub fn request(&self, label: &str) -> Request {
-        let Program { entry, bindings, params, trust, .. } = &self.program;
-        let mut bindings: Vec<Binding> = bindings
-            .iter()
-            .map(|bound| match bound {
-                Bound::Input(_) => Binding::Read,
-                Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
-            })
-            .collect();
-        if !params.is_empty() {
-            bindings.push(Binding::Uniform);
-        }
-        let key = PipelineKey { source: self.text.clone(), entry: entry.clone(), bindings, trust: *trust };
-        Request { key, label: label.into() }
-    }
-}
-
-impl Form {
-    /// A shader that belongs to no kernel and reports faults of a node.
-    pub fn apart(program: Program, node: u32) -> (Arc<Form>, Own) {
-        let text = program.source.clone().into();
-        let form = Form { kernel: None, shaders: vec![Shader { program, text }] };
-        (Arc::new(form), Own { nodes: vec![node], ..Own::default() })
-    }
-
-    /// A shader with its sizes in the text, where that is worth it and can take the place of the general one.
-    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Shader> {
-        let general = &self.shaders[number].program;
-        let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
-        let program = programs_of(kernel, Tier::Specialised, runtime).ok()?.into_iter().nth(number)?;
-        let fits = (&program.params, &program.bindings, &program.scratch)
-            == (&general.params, &general.bindings, &general.scratch);
-        debug_assert!(fits, "both tiers of {} have one uniform block", general.label);
-        let text = program.source.clone().into();
-        fits.then_some(Shader { program, text })
-    }
-}
 
 /// The shaders of forms.
 #[derive(Default)]
@@ -93,29 +39,45 @@ struct Entry {
 }
 
 impl Written {
-    /// The form of a kernel, and what the kernel has of its own.
-    pub fn form(&self, kernel: &Kernel, runtime: &Runtime) -> Result<(Arc<Form>, Own)> {
-        let (kernel, own) = without_own(kernel);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.asked += 1;
-        let now = known.asked;
-        if let Some(entry) = known.forms.get_mut(&kernel) {
-            entry.last_asked = now;
-            return Ok((entry.form.clone(), own));
-        }
-        let tier = match runtime.config().specialise {
-            Specialise::AtOnce => Tier::Specialised,
-            _ => Tier::General,
+    /// The forms of kernels, and what each kernel has of its own. Forms that are new are written on all cores.
+    pub fn forms(&self, kernels: &[&Kernel], runtime: &Runtime) -> Result<Vec<(Arc<Form>, Own)>> {
+        let apart = mapped(kernels, |kernel| without_own(kernel));
+        let found: Vec<Option<Arc<Form>>> = {
+            let mut known = self.lock();
+            apart.iter().map(|(kernel, _)| known.find(kernel)).collect()
         };
-        let programs = programs_of(&kernel, tier, runtime)?;
-        let shaders: Vec<Shader> = programs.into_iter().map(|program| known.shader(program)).collect();
-        let gains = runtime.config().specialise == Specialise::WhenHot
-            && shaders.iter().any(|shader| shader.program.specialise);
-        let form = Arc::new(Form { kernel: gains.then(|| kernel.clone()), shaders });
-        known.forget_some();
-        known.forms.insert(kernel, Entry { form: form.clone(), last_asked: now });
-        Ok((form, own))
+        let mut missing = FxHashSet::default();
+        missing.extend(
+            apart.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|((kernel, _), _)| kernel),
+        );
+        let missing: Vec<&Kernel> = missing.into_iter().collect();
+        let tier = first_tier(runtime);
+        let programs = mapped(&missing, |kernel| programs_of(kernel, tier, runtime));
+        let mut known = self.lock();
+        let mut new: FxHashMap<&Kernel, Arc<Form>> = FxHashMap::default();
+        for (kernel, programs) in missing.into_iter().zip(programs) {
+            let shaders: Vec<Shader> = programs?.into_iter().map(|program| known.shader(program)).collect();
+            new.insert(kernel, Arc::new(Form::new(kernel, shaders, runtime)));
+        }
+        known.keep(&new);
+        let forms: Vec<Arc<Form>> = apart
+            .iter()
+            .zip(found)
+            .map(|((kernel, _), found)| found.unwrap_or_else(|| new[kernel].clone()))
+            .collect();
+        Ok(forms.into_iter().zip(apart).map(|(form, (_, own))| (form, own)).collect())
     }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A function of each, on all cores.
+fn mapped<T: Sync, R: Send>(list: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+    use rayon::prelude::*;
+    // A handful is done before another core has woken up.
+    list.par_iter().with_min_len(8).map(&f).collect()
 }
 
 impl Known {
@@ -136,29 +98,28 @@ impl Known {
         }
     }
 
-    fn forget_some(&mut self) {
-        if self.forms.len() < MAX_FORMS {
-            return;
-        }
-        let mut ages: Vec<u64> = self.forms.values().map(|entry| entry.last_asked).collect();
-        ages.sort_unstable();
-        let oldest_kept = ages[MAX_FORMS / 2];
-        self.forms.retain(|_, entry| entry.last_asked >= oldest_kept);
-        self.texts.retain(|text| Arc::strong_count(text.text()) > 1);
+    fn find(&mut self, kernel: &Kernel) -> Option<Arc<Form>> {
+        self.asked += 1;
+        let now = self.asked;
+        self.forms.get_mut(kernel).map(|entry| {
+            entry.last_asked = now;
+            entry.form.clone()
+        })
     }
-}
 
-/// The programs of a kernel on a device.
-pub(super) fn programs_of(kernel: &Kernel, tier: Tier, runtime: &Runtime) -> Result<Vec<Program>> {
-    match kernel {
-        Kernel::Fused(fused) => Ok(codegen::programs(fused, runtime.config().workgroup_size as usize, tier)),
-        Kernel::Structured(call) => {
-            let call = &StructuredCall { tier, ..call.clone() };
-            match runtime.config().avoid_barriers {
-                true => call.op.wgsl_without_barriers(call),
-                false => call.op.wgsl(call),
-            }
+    fn keep(&mut self, new: &FxHashMap<&Kernel, Arc<Form>>) {
+        if self.forms.len() + new.len() > MAX_FORMS {
+            let mut ages: Vec<u64> = self.forms.values().map(|entry| entry.last_asked).collect();
+            ages.sort_unstable();
+            let oldest_kept = ages.get(ages.len() / 2).copied().unwrap_or(0);
+            self.forms.retain(|_, entry| entry.last_asked >= oldest_kept);
+            self.texts.retain(|text| Arc::strong_count(text.text()) > 1);
         }
+        let last_asked = self.asked;
+        let entry = |(kernel, form): (&&Kernel, &Arc<Form>)| {
+            ((*kernel).clone(), Entry { form: form.clone(), last_asked })
+        };
+        self.forms.extend(new.iter().map(entry));
     }
 }
 
@@ -172,6 +133,11 @@ pub(super) struct Own {
 }
 
 impl Own {
+    /// Of a shader that belongs to no kernel and reports faults of a node.
+    pub fn of_node(node: u32) -> Own {
+        Own { nodes: vec![node], ..Own::default() }
+    }
+
     /// A number of the form as this kernel has it.
     pub fn number(&self, param: &Param) -> Param {
         match param {

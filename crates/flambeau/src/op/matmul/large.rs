@@ -319,6 +319,7 @@ pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle, tier: Tier) -> String 
     }
 }
 
+#[inline(never)] // A page fetches it when a plan is hot.
 fn step_of_line(tile: &Tile, shuffle: Shuffle, line: usize) -> String {
     let [rows, columns] = tile.size();
     let row = |r: usize| format!("lines_a[row_place{} + {}u]", line / 4, line * rows + row_offset(tile, r));

@@ -73,7 +73,7 @@ static TILES: [Tile; 4] = [
     Tile { threads: [8, 8], per_thread: [4, 4], speed: 22.0 },
 ];
 
-/// The tile of general shaders, whatever the size: near the largest one's pace, and enough workgroups for medium products.
+/// The tile of general shaders, whatever the size: near the pace of the largest, and enough workgroups for medium products.
 pub(in crate::op) static GENERAL_TILE: &Tile = &TILES[1];
 
 /// The kernel for a product.

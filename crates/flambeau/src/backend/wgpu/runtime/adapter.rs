@@ -41,12 +41,13 @@ pub struct GpuConfig {
 /// `Never` and `AtOnce` rule that out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Specialise {
-    /// `WhenHot` on GPUs, `Never` on adapters that play one, unless the environment variable `FLAMBEAU_SPECIALISE` says
-    /// `never`, `hot` or `at-once`.
+    /// `WhenHot` on GPUs and in browsers, `Never` on other adapters that play a GPU, unless the environment variable
+    /// `FLAMBEAU_SPECIALISE` says `never`, `hot` or `at-once`.
     #[default]
     Auto,
     /// Every size runs at once on the kernels for all sizes. When a plan has run some times, those for its sizes are compiled
-    /// on other threads and take over between two runs: no run waits for them.
+    /// on other threads and take over between two runs: no run waits for them. A browser compiles beside the page's thread:
+    /// there each run asks for one, until there are no more.
     WhenHot,
     /// The kernels for all sizes only.
     Never,
@@ -61,8 +62,7 @@ impl Specialise {
             (Specialise::Auto, Ok("never")) => Specialise::Never,
             (Specialise::Auto, Ok("hot")) => Specialise::WhenHot,
             (Specialise::Auto, Ok("at-once")) => Specialise::AtOnce,
-            (Specialise::Auto, _) if software => Specialise::Never,
-            (Specialise::Auto, _) if cfg!(target_arch = "wasm32") => Specialise::AtOnce,
+            (Specialise::Auto, _) if software && !cfg!(target_arch = "wasm32") => Specialise::Never,
             (Specialise::Auto, _) => Specialise::WhenHot,
             (asked, _) => asked,
         }

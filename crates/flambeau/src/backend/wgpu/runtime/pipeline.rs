@@ -143,14 +143,19 @@ impl PipelineCache {
         let last_asked = self.asked.fetch_add(1, Ordering::Relaxed);
         let mut known = lock(&self.known);
         if known.len() >= MAX_PIPELINES {
-            let mut ages: Vec<u64> = known.values().map(|known| known.last_asked).collect();
-            ages.sort_unstable();
-            let oldest_kept = ages[MAX_PIPELINES / 2];
-            known
-                .retain(|_, known| known.last_asked >= oldest_kept || Arc::strong_count(&known.pipeline) > 1);
+            forget_some(&mut known);
         }
         known.insert(key, Known { pipeline: pipeline.clone(), last_asked });
     }
+}
+
+/// Forgets the half that was asked for least recently, as far as no plan holds it.
+#[inline(never)] // A page fetches it when there are that many.
+fn forget_some(known: &mut FxHashMap<PipelineKey, Known>) {
+    let mut ages: Vec<u64> = known.values().map(|known| known.last_asked).collect();
+    ages.sort_unstable();
+    let oldest_kept = ages[ages.len() / 2];
+    known.retain(|_, known| known.last_asked >= oldest_kept || Arc::strong_count(&known.pipeline) > 1);
 }
 
 impl Runtime {
@@ -180,8 +185,16 @@ impl Runtime {
         self.make(request)
     }
 
+    /// The pipelines for several requests, in their order. A browser compiles beside the page's thread by itself, once it is
+    /// asked: all are asked for before the first is used.
+    #[cfg(target_arch = "wasm32")]
+    pub fn pipelines(&self, requests: Vec<Request>) -> Result<Vec<Arc<Pipeline>>> {
+        requests.into_iter().map(|request| self.pipeline(request)).collect()
+    }
+
     /// The pipelines for several requests, in their order. Those that are not there are compiled side by side, on all
     /// cores: a driver takes some tenths of a second for a large one.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn pipelines(&self, requests: Vec<Request>) -> Result<Vec<Arc<Pipeline>>> {
         self.check()?;
         let mut found: Vec<Option<Arc<Pipeline>>> =
@@ -236,17 +249,8 @@ impl Runtime {
         results.into_iter().map(|(key, result)| result.map(|pipeline| (key, pipeline))).collect()
     }
 
-    /// A browser compiles beside the page's thread by itself, once it is asked: all are asked for before the first is used.
-    #[cfg(target_arch = "wasm32")]
-    fn make_all(&self, missing: &[&Request]) -> Result<FxHashMap<PipelineKey, Arc<Pipeline>>> {
-        let make = |request: &&Request| Ok((request.key.clone(), self.make((*request).clone())?));
-        missing.iter().map(make).collect()
-    }
-
     /// Compiles, counts and keeps a pipeline.
     fn make(&self, request: Request) -> Result<Arc<Pipeline>> {
-        log::debug!("compiling {}", request.label);
-        log::trace!("its text:\n{}", request.key.source.text());
         let pipeline = Arc::new(self.compile(&request)?);
         self.counters.pipelines_created.add(1);
         self.note_made(&request.key);

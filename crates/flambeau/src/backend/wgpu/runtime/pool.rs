@@ -7,7 +7,7 @@ use super::{MemoryStats, Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::ir::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -152,7 +152,9 @@ impl Drop for GpuBuffer {
         }
         if self.reusable {
             let mut free = lock(&runtime.pool.free);
-            free.entry((self.kind, self.capacity())).or_default().insert(self.id, self.raw.clone());
+            let waiting = free.entry((self.kind, self.capacity())).or_default();
+            let place = waiting.partition_point(|(id, _)| *id > self.id);
+            waiting.insert(place, (self.id, self.raw.clone()));
             drop(free);
             runtime.ledger.pooled(self.capacity());
         } else {
@@ -165,11 +167,14 @@ impl Drop for GpuBuffer {
     }
 }
 
+/// Buffers with their numbers.
+type Waiting = Vec<(u64, wgpu::Buffer)>;
+
 #[derive(Default)]
 pub(super) struct Pool {
-    /// The buffers that wait for reuse, by kind and capacity, then by number. The lowest number goes first: then it
-    /// does not matter in which order a step gave its buffers back, and the next step binds the same ones.
-    free: Mutex<FxHashMap<(Kind, u64), BTreeMap<u64, wgpu::Buffer>>>,
+    /// The buffers that wait for reuse, by kind and capacity, with their numbers from the highest to the lowest. The lowest
+    /// goes first: then it does not matter in which order a step gave its buffers back, and the next step binds the same ones.
+    free: Mutex<FxHashMap<(Kind, u64), Waiting>>,
     buffers_numbered: AtomicU64,
     /// Which allocation from now on is refused, for tests; 0: none.
     refused: AtomicU64,
@@ -181,7 +186,7 @@ impl Pool {
     }
 
     fn take(&self, kind: Kind, capacity: u64) -> Option<(u64, wgpu::Buffer)> {
-        lock(&self.free).get_mut(&(kind, capacity))?.pop_first()
+        lock(&self.free).get_mut(&(kind, capacity))?.pop()
     }
 }
 

@@ -1,0 +1,92 @@
+//! A kernel's shaders, and what pipelines are made from.
+
+use super::runtime::{Binding, PipelineKey, Request, Runtime, ShaderText, Specialise};
+use crate::error::Result;
+use crate::ir::call::StructuredCall;
+use crate::ir::kernel::Kernel;
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::codegen;
+
+/// A form and its shaders.
+pub(super) struct Form {
+    kernel: Option<Kernel>,
+    pub shaders: Vec<Shader>,
+}
+
+/// One shader of a form.
+pub(super) struct Shader {
+    /// Its numbers are those of the form: see [`Own::number`].
+    pub program: Program,
+    pub text: ShaderText,
+}
+
+impl Shader {
+    pub fn new(program: Program) -> Shader {
+        let text = program.source.clone().into();
+        Shader { program, text }
+    }
+
+    /// What a pipeline of it is made from.
+    pub fn request(&self, label: &str) -> Request {
+        let Program { entry, bindings, params, trust, .. } = &self.program;
+        let mut bindings: Vec<Binding> = bindings
+            .iter()
+            .map(|bound| match bound {
+                Bound::Input(_) => Binding::Read,
+                Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
+            })
+            .collect();
+        if !params.is_empty() {
+            bindings.push(Binding::Uniform);
+        }
+        let key = PipelineKey { source: self.text.clone(), entry: entry.clone(), bindings, trust: *trust };
+        Request { key, label: label.into() }
+    }
+}
+
+impl Form {
+    /// The form of a kernel with these shaders.
+    pub fn new(kernel: &Kernel, shaders: Vec<Shader>, runtime: &Runtime) -> Form {
+        let gains = runtime.config().specialise == Specialise::WhenHot
+            && shaders.iter().any(|shader| shader.program.specialise);
+        Form { kernel: gains.then(|| kernel.clone()), shaders }
+    }
+
+    /// A shader that belongs to no kernel.
+    pub fn apart(program: Program) -> Form {
+        Form { kernel: None, shaders: vec![Shader::new(program)] }
+    }
+
+    /// A shader with its sizes in the text, where that is worth it and can take the place of the general one.
+    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Shader> {
+        let general = &self.shaders[number].program;
+        let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
+        let program = programs_of(kernel, Tier::Specialised, runtime).ok()?.into_iter().nth(number)?;
+        let fits = (&program.params, &program.bindings, &program.scratch)
+            == (&general.params, &general.bindings, &general.scratch);
+        debug_assert!(fits, "both tiers of {} have one uniform block", general.label);
+        fits.then(|| Shader::new(program))
+    }
+}
+
+/// The text that a device's kernels have from the start.
+pub(super) fn first_tier(runtime: &Runtime) -> Tier {
+    match runtime.config().specialise {
+        Specialise::AtOnce => Tier::Specialised,
+        _ => Tier::General,
+    }
+}
+
+/// The programs of a kernel on a device.
+pub(super) fn programs_of(kernel: &Kernel, tier: Tier, runtime: &Runtime) -> Result<Vec<Program>> {
+    match kernel {
+        Kernel::Fused(fused) => Ok(codegen::programs(fused, runtime.config().workgroup_size as usize, tier)),
+        Kernel::Structured(call) => {
+            let call = &StructuredCall { tier, ..call.clone() };
+            match runtime.config().avoid_barriers {
+                true => call.op.wgsl_without_barriers(call),
+                false => call.op.wgsl(call),
+            }
+        }
+    }
+}
