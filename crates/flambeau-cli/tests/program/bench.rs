@@ -102,8 +102,22 @@ fn overhead() {
     let folder = Folder::new("bench-overhead");
     let result = bench(&folder, &["overhead"]);
     let rows = result["results"].as_array().unwrap();
-    assert_eq!(rows.len(), 9, "{result}");
+    assert_eq!(rows.len(), 11, "{result}");
     assert!(rows.iter().all(|row| row["what"].is_string() && row["microseconds"].is_number()), "{result}");
+}
+
+#[test]
+fn first_steps_and_new_lengths() {
+    let folder = Folder::new("bench-new");
+    let cold = bench(&folder, &["cold", "mlp"]);
+    let row = &cold["results"][0];
+    assert_eq!((row["model"].as_str(), row["pipelines"].as_u64()), (Some("mlp"), Some(0)), "{cold}");
+    positive(&row["first_step_ms"]);
+    let ragged = bench(&folder, &["ragged", "--lengths", "21", "--batch", "1"]);
+    let result = &ragged["results"];
+    assert_eq!(result["new_pipelines_after_20"], 0, "the CPU has none: {ragged}");
+    assert_eq!(result["steps_ms"].as_array().unwrap().len(), 21);
+    positive(&result["median_ms"]);
 }
 
 #[test]
@@ -112,5 +126,6 @@ fn what_cannot_be_measured_is_refused() {
     let refused = |arguments: &[&str]| error(folder.path(), &[&["bench"], arguments].concat());
     assert!(refused(&["train", "mlp", "--steps", "0"]).contains("above 0"));
     assert!(refused(&["ops", "teleport"]).contains("layer norm"));
+    assert!(refused(&["ragged", "--lengths", "20"]).contains("21 to 467"));
     assert!(refused(&["train", "mlp", "--trace", "trace.json"]).contains("timestamps"));
 }

@@ -10,9 +10,9 @@
 
 use super::Direction;
 use super::wgsl::{Product, Shader};
-use crate::ir::program::Program;
+use crate::ir::program::{Program, Tier};
 use crate::op::matmul::Sizes;
-use crate::op::matmul::large::{Shuffle, fills, position, results, row_offset, steps};
+use crate::op::matmul::large::{Shuffle, fills, gathered, position, results, row_offset, steps};
 use crate::op::matmul::tiling::{DEPTH, GENERAL_TILE, Tile, large, part_length};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::results::Results;
@@ -138,9 +138,11 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
         let right = Right::new(weight, threads, columns);
         let [pall_rows, groups] = [all_rows, self.sizes.groups].map(|n| self.n(n));
         let last_row = self.n(all_rows - 1);
+        let all_columns = self.n(self.product().columns);
         let full = fills(self.call, all_rows, rows);
         let load = |k0: &str| match &elements.end {
             None => self.load(&right, rows, threads, k0, None),
+            Some(end) if self.call.tier == Tier::General => self.load(&right, rows, threads, k0, Some(end)),
             Some(end) => format!(
                 "        if ({k0} + {DEPTH}u <= {end}) {{\n{}        }} else {{\n{}        }}\n",
                 self.load(&right, rows, threads, k0, None),
@@ -180,7 +182,10 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
             store = store(&right, rows, columns, threads),
             load_next = load(&format!("(k0 + {DEPTH}u)")),
             steps = steps(tile, Shuffle::Each, self.call.tier),
-            write = write(tile, (!full).then_some(&pall_rows), elements),
+            write = match self.call.tier {
+                Tier::General => write_in_loops(tile, [&pall_rows, &all_columns], elements),
+                Tier::Specialised => write_each(tile, (!full).then_some(&pall_rows), elements),
+            },
         );
         self.program(source, handed_on, grid)
     }
@@ -280,8 +285,46 @@ fn store(right: &Right, rows: usize, columns: usize, threads: usize) -> String {
     text
 }
 
-/// Hands on a thread's results, as far as they are results.
-fn write(tile: &Tile, all_rows: Option<&String>, elements: &Elements) -> String {
+/// Hands on a thread's results, as far as they are results, in loops: whoever takes them is in the shader once, and the driver
+/// compiles it once. No compiler knows where the loops end, so that none unrolls them.
+fn write_in_loops(tile: &Tile, [rows, columns]: [&str; 2], elements: &Elements) -> String {
+    let Elements { origin, row_pitch, fours, .. } = elements;
+    let ([down, across], [row_threads, column_threads]) = (tile.per_thread, tile.threads);
+    let hand_on = |column: &str, value: &str| {
+        format!(
+            "        if (is_result({column})) {{
+            let begin = {origin}target_of({column}, group);
+            for (var r = 0u; r < min({down}u, {rows}); r++) {{
+                let row = row0 + row_thread * 4u + r / 4u * {}u + r % 4u;
+                if (row < {rows}) {{ put(begin + row * {row_pitch}, {value}); }}
+            }}
+        }}
+",
+            row_threads * 4
+        )
+    };
+    let body = match fours {
+        true => hand_on("column", "results[at + r]"),
+        false => format!(
+            "        for (var j = 0u; j < min(4u, {columns}); j++) {{\n{}        }}\n",
+            hand_on("(column + j)", "results[at + r][j]")
+        ),
+    };
+    format!(
+        "{gathered}    for (var v = 0u; v < min({}u, {columns}); v++) {{
+        let column = column0 + column_thread * 4u + v * {}u;
+        let at = v * {down}u;
+{body}    }}
+",
+        across / 4,
+        column_threads * 4,
+        gathered = gathered(tile),
+    )
+}
+
+/// The same without loops, which is faster.
+#[inline(never)] // A page fetches it when a plan is hot.
+fn write_each(tile: &Tile, all_rows: Option<&String>, elements: &Elements) -> String {
     let Elements { origin, row_pitch, fours, .. } = elements;
     let mut text = String::new();
     for v in 0..tile.per_thread[1] / 4 {

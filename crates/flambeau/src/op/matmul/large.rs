@@ -212,9 +212,10 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
         _ => Results::of_parts(call, 2, fours),
     };
     let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
-    let load = |k0: &str| match k.is_multiple_of(DEPTH) && call.tier.is_specialised() {
-        true => both(k0, false),
-        false => format!(
+    let load = |k0: &str| match (call.tier, k.is_multiple_of(DEPTH)) {
+        (Tier::General, _) => both(k0, true),
+        (Tier::Specialised, true) => both(k0, false),
+        (Tier::Specialised, false) => format!(
             "        if ({k0} + {DEPTH}u <= {pk}) {{\n{}        }} else {{\n{}        }}\n",
             both(k0, false),
             both(k0, true)
@@ -256,7 +257,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
         steps = steps(tile, load_b.shuffle(), call.tier),
-        write = results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect::<String>(),
+        write = match call.tier {
+            Tier::General => write_in_loops(tile, fours, [&pm, &pn]),
+            Tier::Specialised => results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect(),
+        },
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
     Program {
@@ -363,7 +367,45 @@ fn step(tile: &Tile, row: impl Fn(usize) -> String, column: impl Fn(usize) -> St
     text + "        }\n"
 }
 
+/// A thread's results as an array, which loops can index: result (r, v) is number v · rows + r.
+pub(in crate::op) fn gathered(tile: &Tile) -> String {
+    let down = tile.per_thread[0];
+    let mut text = format!("    var results: array<vec4<f32>, {}>;\n", down * tile.per_thread[1] / 4);
+    for (r, v) in results(tile) {
+        _ = writeln!(text, "    results[{}u] = c{r}_{v};", v * down + r);
+    }
+    text
+}
+
+/// Hands on a thread's results, as far as they are results, in loops: whoever takes them is in the shader once, and the driver
+/// compiles it once. No compiler knows where the loops end, so that none unrolls them.
+fn write_in_loops(tile: &Tile, fours: bool, [m, n]: [&str; 2]) -> String {
+    let ([down, across], [row_threads, column_threads]) = (tile.per_thread, tile.threads);
+    let put = match fours {
+        true => format!("if (column < {n}) {{ put(at, results[v * {down}u + r]); }}"),
+        false => format!(
+            "for (var j = 0u; j < min(4u, {n} - min(column, {n})); j++) {{ put(at + j, results[v * {down}u + r][j]); }}"
+        ),
+    };
+    format!(
+        "{gathered}    for (var v = 0u; v < min({vectors}u, {n}); v++) {{
+        let column = column0 + column_thread * 4u + v * {}u;
+        for (var r = 0u; r < min({down}u, {m}); r++) {{
+            let row = row0 + row_thread * 4u + r / 4u * {}u + r % 4u;
+            let at = (job * {m} + row) * {n} + column;
+            if (row < {m}) {{ {put} }}
+        }}
+    }}
+",
+        column_threads * 4,
+        row_threads * 4,
+        gathered = gathered(tile),
+        vectors = across / 4,
+    )
+}
+
 /// Writes four neighbouring results, as far as they are inside C.
+#[inline(never)] // A page fetches it when a plan is hot.
 fn write(
     call: &StructuredCall,
     tile: &Tile,
