@@ -14,8 +14,9 @@ use crate::ir::program::{Param, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Forms kept; above it, those that were asked for least recently go.
-const MAX_FORMS: usize = 4096;
+/// Forms kept; above it, those that were asked for least recently go. Those of a few plans are enough: what plans share is asked for
+/// again and again.
+const MAX_FORMS: usize = 512;
 /// In a form, numbers of a structured call's own data are counted from here.
 const CALL_DATA: u32 = 1 << 24;
 
