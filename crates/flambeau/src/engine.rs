@@ -1,6 +1,6 @@
 //! The engine of a device: turns a demand for values into a run of a cached plan.
 
-use crate::backend::{Buffer, ReadRequest, Results, Run, Transfer, Witness};
+use crate::backend::{Buffer, Demand, ReadRequest, Results, Run, Transfer, Witness};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -14,7 +14,9 @@ use crate::tensor::read::widen;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::any::Any;
+use std::borrow::Borrow;
 use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -47,11 +49,34 @@ thread_local! {
 
 #[derive(Default)]
 struct Plans {
-    cached: FxHashMap<Graph, Arc<Cached>>,
+    cached: FxHashMap<Key, Arc<Cached>>,
     /// The plans that ran last, the latest first.
     recent: Vec<(Arc<Recorded>, Arc<Cached>)>,
     runs: u64,
     stats: PlanStats,
+}
+
+/// A plan's graph before composites are expanded, found by a graph that is equal.
+struct Key(Arc<Recorded>);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.0.graph == other.0.graph
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.graph.hash(state);
+    }
+}
+
+impl Borrow<Graph> for Key {
+    fn borrow(&self) -> &Graph {
+        &self.0.graph
+    }
 }
 
 struct Cached {
@@ -101,7 +126,7 @@ impl Plans {
             let oldest_kept = ages[MAX_PLANS / 2];
             self.cached.retain(|_, cached| age(cached) >= oldest_kept);
         }
-        let kept = self.cached.entry(recorded.graph.clone()).or_insert(made).clone();
+        let kept = self.cached.entry(Key(recorded.clone())).or_insert(made).clone();
         self.remember(recorded, &kept);
         kept
     }
@@ -224,12 +249,12 @@ impl Device {
 
     /// Evaluates these values.
     pub(crate) fn evaluate(&self, wanted: &[Value]) -> Result<()> {
-        self.run(wanted, &[]).map(|_| ())
+        self.run(wanted, &[], Demand::Values).map(|_| ())
     }
 
     /// Evaluates values that are as good as what they are made of: later updates of them survive a fault.
     pub(crate) fn evaluate_guarded(&self, values: &[Value]) -> Result<()> {
-        self.run(&[], values).map(|_| ())
+        self.run(&[], values, Demand::Values).map(|_| ())
     }
 
     /// Evaluates these values and every unevaluated tensor of this thread that somebody holds, in one plan: what an optimizer's
@@ -242,7 +267,7 @@ impl Device {
                 held.push(Value { node, output: 0 });
             }
         }
-        let result = self.run(&held, updates);
+        let result = self.run(&held, updates, Demand::Step);
         if result.is_err() {
             let kept = held.iter().map(|value| Arc::downgrade(&value.node));
             self.with_pending(|pending| pending.extend(kept));
@@ -252,7 +277,7 @@ impl Device {
 
     /// Runs the plan of these values; returns the run's number, or 0 if there was nothing to do. The plan cache is locked
     /// while the graph is looked up and while a new plan is put in; making a plan and running it is nobody else's wait.
-    fn run(&self, wanted: &[Value], updates: &[Value]) -> Result<u64> {
+    fn run(&self, wanted: &[Value], updates: &[Value], demand: Demand) -> Result<u64> {
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
         let (mut snapshot, known, number) = {
             let mut plans = lock(&self.engine().plans);
@@ -285,7 +310,7 @@ impl Device {
             number,
             locations: &snapshot.locations,
             origins: key.as_ref().map(|key| &key.origins[..]),
-            later: !updates.is_empty(),
+            demand,
         };
         let Results { buffers, witness } = self.backend().run(&run)?;
         let cost = plan.cost();
@@ -337,7 +362,7 @@ impl Device {
 
     /// Evaluates values and starts to bring them to the host.
     pub(crate) fn begin_read(&self, values: &[Value]) -> Result<Reading> {
-        self.evaluate(values)?;
+        self.run(values, &[], Demand::Read)?;
         let mut requests = Vec::with_capacity(values.len());
         for value in values {
             let storage = value.storage().ok_or_else(|| Error::Gpu("a value was not evaluated".into()))?;

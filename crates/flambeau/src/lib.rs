@@ -53,7 +53,7 @@ pub use backend::wgpu::runtime::PipelineStore;
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
     AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MemoryStats,
-    PowerPreference, Specialise, enumerate_adapters,
+    PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};

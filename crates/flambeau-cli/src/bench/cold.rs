@@ -9,26 +9,27 @@ use flambeau::prelude::*;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Steps after the first, of which the median is told: they show what the first would have taken without its start.
-const FURTHER: usize = 20;
-
 #[derive(clap::Args)]
 pub struct Options {
     /// The models.
     #[arg(value_enum, default_values_t = [Workload::Mlp, Workload::Gpt10m, Workload::Unet, Workload::Resnet50])]
     models: Vec<Workload>,
+    /// Steps after the first, of which the median is told: they show what the first would have taken without its start. (With
+    /// --json all their losses are told: kernels for a hot plan's sizes take over among them.)
+    #[arg(long, default_value_t = 20)]
+    further: usize,
 }
 
 pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Value> {
     output.say(format!("first steps on {}", device.name()));
     let mut results = Vec::new();
     for &workload in &options.models {
-        results.push(measure(workload, device, output).await?);
+        results.push(measure(workload, options.further.max(1), device, output).await?);
     }
     Ok(Value::Array(results))
 }
 
-async fn measure(workload: Workload, device: &Device, output: Output) -> Result<Value> {
+async fn measure(workload: Workload, further: usize, device: &Device, output: Output) -> Result<Value> {
     let batch = workload.default_batches()[0];
     let before = Counts::pipelines(device);
     let start = Instant::now();
@@ -40,14 +41,14 @@ async fn measure(workload: Workload, device: &Device, output: Output) -> Result<
     let created = Counts::pipelines(device).0 - before.0;
     let kept = Counts::pipelines(device).1 - before.1;
     let (mut seconds, mut losses) = (Vec::new(), vec![first_loss]);
-    for _ in 0..FURTHER {
+    for _ in 0..further {
         let start = Instant::now();
         losses.push(training.step()?.item().await?);
         seconds.push(start.elapsed().as_secs_f64());
     }
     let worst = seconds.iter().copied().fold(0.0, f64::max);
     let name = workload.name();
-    if losses.iter().any(|loss| !loss.is_finite()) || losses[FURTHER] >= first_loss {
+    if losses.iter().any(|loss| !loss.is_finite()) || losses[further] >= first_loss {
         return Err(refused("bench cold", format!("{name}: the losses {losses:?} do not fall")));
     }
     let step = median(seconds);
@@ -69,5 +70,6 @@ async fn measure(workload: Workload, device: &Device, output: Output) -> Result<
         "pipelines": created,
         "pipelines_kept": kept,
         "first_loss": first_loss,
+        "losses": losses,
     }))
 }

@@ -25,7 +25,7 @@ pub struct Spent {
 
 struct GpuSpent {
     dispatches: u64,
-    /// Without those of readbacks.
+    /// Without those that only read back.
     submits: u64,
     pipelines: u64,
     buffers: u64,
@@ -47,7 +47,7 @@ impl Counts {
         let now = Counts::of(device);
         let gpu = now.gpu.zip(before.gpu).map(|(now, before)| GpuSpent {
             dispatches: now.dispatches - before.dispatches,
-            submits: (now.submits - before.submits) - (now.readbacks - before.readbacks),
+            submits: (now.submits - before.submits) - (now.submits_of_copies - before.submits_of_copies),
             pipelines: now.pipelines_created - before.pipelines_created,
             buffers: now.buffers_created - before.buffers_created,
             bind_groups: now.bind_groups_created - before.bind_groups_created,

@@ -1,5 +1,6 @@
 //! `flambeau bench ragged`: training steps whose sizes change every time, as those of text do.
 
+use super::trace::{Timelines, most_expensive};
 use super::{Counts, median, time};
 use crate::output::{Output, refused};
 use flambeau::manual_seed;
@@ -7,6 +8,7 @@ use flambeau::nn::models::{Gpt, GptConfig};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Lengths from which on everything should be known.
@@ -31,11 +33,14 @@ pub struct Options {
     /// Sequences of a batch.
     #[arg(long, default_value_t = 16)]
     batch: usize,
+    /// Writes a timeline of the kernels of one more step, with one more length, in Chrome's trace format (GPUs only).
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { lengths: 60, batch: 16 }
+        Options { lengths: 60, batch: 16, trace: None }
     }
 }
 
@@ -46,9 +51,14 @@ fn lengths(count: usize) -> Vec<usize> {
 }
 
 pub async fn run(device: &Device, options: &Options, output: Output) -> Result<Value> {
-    let &Options { lengths: count, batch } = options;
-    if !(KNOWN + 1..=467).contains(&count) || batch == 0 {
-        return Err(refused("bench ragged", "--lengths is 21 to 467, and --batch above 0"));
+    let &Options { lengths: count, batch, .. } = options;
+    // There are 467, one of which a trace takes.
+    let most = 467 - usize::from(options.trace.is_some());
+    if !(KNOWN + 1..=most).contains(&count) || batch == 0 {
+        return Err(refused(
+            "bench ragged",
+            "--lengths is 21 to 467 (466 with --trace), and --batch above 0",
+        ));
     }
     output.say(format!("training steps with a new length each time on {}", device.name()));
     manual_seed(SEED);
@@ -56,7 +66,10 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
     let mut optimizer = Adam::new(model.parameters(), 1e-3);
     let generator = Generator::new(SEED);
     let (mut seconds, mut host, mut pipelines, mut losses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for length in lengths(count) {
+    for (number, length) in lengths(count + usize::from(options.trace.is_some())).into_iter().enumerate() {
+        if number == count {
+            device.start_trace()?;
+        }
         let x = Tensor::try_randint(0, MODEL.vocabulary as i64, [batch, length], &generator, device)?;
         let y = x.try_flatten(0, 1)?;
         eval(&[&x, &y])?;
@@ -70,6 +83,18 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         losses.push(loss.item().await?);
         seconds.push(start.elapsed().as_secs_f64());
         pipelines.push(Counts::pipelines(device).0 - before);
+    }
+    let mut traced = Value::Null;
+    if let Some(path) = &options.trace {
+        let kernels = device.take_trace().await?;
+        let mut timelines = Timelines::default();
+        timelines.add("a step with a new length", &kernels);
+        timelines.write(path)?;
+        traced = most_expensive(&kernels, 1, output);
+        for measured in [&mut seconds, &mut host, &mut losses] {
+            measured.truncate(count);
+        }
+        pipelines.truncate(count);
     }
     // It learns to repeat what it sees: the task is the same for every length.
     let (early, late) = (losses[0], losses[count - 1]);
@@ -102,5 +127,6 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         "new_pipelines_after_20": after,
         "steps_ms": seconds.iter().map(|seconds| seconds * 1e3).collect::<Vec<f64>>(),
         "losses": losses,
+        "trace": traced,
     }))
 }

@@ -124,6 +124,17 @@ pub(crate) struct Results {
     pub witness: Option<Arc<Witness>>,
 }
 
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// Values that somebody wants computed.
+    Values,
+    /// Values that are read next, which calls the device's queue.
+    Read,
+    /// An optimizer's step: the caller goes on to describe the next one.
+    Step,
+}
+
 /// What one run of a plan is given.
 pub(crate) struct Run<'a> {
     pub plan: &'a Plan,
@@ -138,8 +149,7 @@ pub(crate) struct Run<'a> {
     pub locations: &'a [&'static Location<'static>],
     /// For each node of the plan's graph, the one of the snapshot, where they differ.
     pub origins: Option<&'a [u32]>,
-    /// Nobody waits for the results: the device may begin after the call has returned.
-    pub later: bool,
+    pub demand: Demand,
 }
 
 impl Run<'_> {

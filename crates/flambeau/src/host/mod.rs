@@ -1,17 +1,21 @@
 //! Work on the host that kernels of the CPU share: typed memory, blocks of lanes, disjoint writes, products, sorting,
-//! threads.
+//! threads; and functions of many things on all cores.
 //! It knows tensors as little as plans.
 
 mod block;
 mod buffer;
 mod cast;
 mod disjoint;
+mod mapped;
 mod order;
 
 pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane, widest};
 pub(crate) use buffer::HostBuffer;
 pub(crate) use cast::{cast, wrap};
 pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use mapped::mapped;
+pub(crate) use mapped::mapped_with;
 pub(crate) use order::{decreasing, sorted_by};
 
 /// Cores that share the work.

@@ -47,7 +47,8 @@ pub(crate) struct Hole {
 pub(crate) struct Axis {
     pub size: usize,
     pub stride: i64,
-    pub hole: Option<Hole>,
+    /// Behind a pointer: few axes have one, and accesses are copied much.
+    pub hole: Option<Box<Hole>>,
 }
 
 /// A strided map from coordinates to a number.
@@ -196,7 +197,7 @@ impl Access {
                     return self.fresh_level().through(view, out, data_start);
                 }
                 let start = DataOffset { constant: 0, terms: smallvec![(data_start, 1)] };
-                axis.hole = Some(Hole { start, step: *step, len: axis.size });
+                axis.hole = Some(Box::new(Hole { start, step: *step, len: axis.size }));
                 axis.size = out[*dim];
             }
             View::Window { dim, step } => {
@@ -249,7 +250,7 @@ impl Access {
             number = level.offset.value(data);
             for (axis, &c) in level.axes.iter().zip(&coordinates) {
                 let mut c = c as i64;
-                if let Some(Hole { start, step, len }) = &axis.hole {
+                if let Some(Hole { start, step, len }) = axis.hole.as_deref() {
                     c -= start.value(data);
                     let step = *step as i64;
                     if c < 0 || c % step != 0 || c / step >= *len as i64 {

@@ -120,6 +120,8 @@ pub(crate) struct StructuredCall {
     pub node: u32,
     /// The text that its shaders are to have.
     pub tier: Tier,
+    /// Has the device subgroups that they may use?
+    pub subgroups: bool,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.
     pub epilogue: Option<Box<Fused>>,
@@ -131,14 +133,16 @@ impl PartialEq for StructuredCall {
         *self.op == *other.op
             && (&self.inputs, &self.outputs, &self.epilogue)
                 == (&other.inputs, &other.outputs, &other.epilogue)
-            && (self.data_start, self.node, self.tier) == (other.data_start, other.node, other.tier)
+            && (self.data_start, self.node, self.tier, self.subgroups)
+                == (other.data_start, other.node, other.tier, other.subgroups)
     }
 }
 
 impl Hash for StructuredCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.op.hash(state);
-        (&self.inputs, &self.outputs, &self.epilogue, self.data_start, self.node, self.tier).hash(state);
+        (&self.inputs, &self.outputs, &self.epilogue).hash(state);
+        (self.data_start, self.node, self.tier, self.subgroups).hash(state);
     }
 }
 

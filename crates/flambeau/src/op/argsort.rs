@@ -9,8 +9,8 @@ use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Trust};
-use crate::shader::{ZERO, groups_for};
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::{Entry, GROUP_NUMBER, Shader, ZERO, groups_for};
 use half::f16;
 use std::cmp::Ordering;
 
@@ -217,19 +217,20 @@ impl Network {
 
     /// All exchanges inside blocks for runs from `first_run` to `last_run`.
     fn block(&self, from: Source, target: Target, first_run: usize, last_run: usize) -> Program {
-        let (mut bindings, mut declarations) = (Vec::new(), String::new());
-        let mut bind = |bound: Bound, declaration: &str| {
-            declarations += &format!("@group(0) @binding({}) var<storage, {declaration};\n", bindings.len());
-            bindings.push(bound);
-        };
+        let numbers = [self.pairs(), self.padded, self.length, first_run, last_run];
+        let (mut shader, [count, padded, length, first_run, last_run]) = self.shader(numbers);
         if from == Source::Values {
-            bind(Bound::Input(0), "read> values: array<u32>");
+            shader.bind(Bound::Input(0), "values", "u32");
         }
         if from == Source::Pairs || target == Target::Pairs {
-            bind(Bound::Scratch(0), "read_write> pairs: array<vec2<u32>>");
+            shader.bind(Bound::Scratch(0), "pairs", "vec2<u32>");
         }
         if target == Target::Order {
-            bind(Bound::Output(0), "read_write> order: array<i32>");
+            shader.bind(Bound::Output(0), "order", "i32");
+        }
+        shader.share("tile", "vec2<u32>", BLOCK);
+        if from == Source::Values {
+            shader.add(&self.key);
         }
         let load = match from {
             Source::Pairs => "tile[i] = pairs[at];",
@@ -247,25 +248,19 @@ impl Network {
         if (at < count && place < length) { order[(at / padded) * length + place] = i32(tile[i].y); }"
             }
         };
-        let source = format!(
-            "{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, 2>;
-var<workgroup> tile: array<vec2<u32>, {BLOCK}>;
-{key}{BEFORE}
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let count = params[0].x;
-    let padded = params[0].y;
-    let length = params[0].z;
-    let last_run = params[1].x;
-    let start = (group.x + group.y * groups.x) * {BLOCK}u;
+        let body = format!(
+            "    let count = {count};
+    let padded = {padded};
+    let length = {length};
+    let last_run = {last_run};
+    let start = ({GROUP_NUMBER}) * {BLOCK}u;
     if (start >= count) {{ return; }}
     for (var i = thread; i < {BLOCK}u; i += {THREADS}u) {{
         let at = start + i;
         {load}
     }}
     workgroupBarrier();
-    for (var run = params[0].w + {ZERO}; run <= last_run; run *= 2u) {{
+    for (var run = {first_run} + {ZERO}; run <= last_run; run *= 2u) {{
         for (var distance = min(run, {BLOCK}u) / 2u; distance > 0u; distance /= 2u) {{
             for (var e = thread; e < {half}u; e += {THREADS}u) {{
                 let i = lower(e, distance);
@@ -284,31 +279,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let at = start + i;
         {store}
     }}
-}}
 ",
-            uniform = bindings.len(),
-            key = if from == Source::Values { self.key.as_str() } else { "" },
             half = BLOCK / 2,
         );
-        let numbers = [self.pairs(), self.padded, self.length, first_run, last_run];
-        self.program(source, bindings, &numbers, groups_for(self.pairs(), BLOCK))
+        shader.finish(&Entry::grid(groups_for(self.pairs(), BLOCK), THREADS), &body)
     }
 
     /// The exchanges at one distance, across blocks.
     fn exchange(&self, run: usize, distance: usize) -> Program {
-        let source = format!(
-            "@group(0) @binding(0) var<storage, read_write> pairs: array<vec2<u32>>;
-@group(0) @binding(1) var<uniform> params: array<vec4<u32>, 1>;
-{BEFORE}
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let exchanges = params[0].x;
-    let padded = params[0].y;
-    let run = params[0].z;
-    let distance = params[0].w;
-    let e = (group.x + group.y * groups.x) * {THREADS}u + thread;
-    if (e >= exchanges) {{ return; }}
+        let exchanges = self.pairs() / 2;
+        let (mut shader, [limit, padded, run, distance]) =
+            self.shader([exchanges, self.padded, run, distance]);
+        shader.bind(Bound::Scratch(0), "pairs", "vec2<u32>");
+        let body = format!(
+            "    let padded = {padded};
+    let run = {run};
+    let distance = {distance};
     let at = lower(e, distance);
     let a = pairs[at];
     let b = pairs[at + distance];
@@ -317,27 +303,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         pairs[at] = b;
         pairs[at + distance] = a;
     }}
-}}
 "
         );
-        let exchanges = self.pairs() / 2;
-        let numbers = [exchanges, self.padded, run, distance];
-        self.program(source, vec![Bound::Scratch(0)], &numbers, groups_for(exchanges, THREADS))
+        shader.finish(&Entry::threads("e", exchanges, &limit, THREADS), &body)
     }
 
-    fn program(&self, source: String, bindings: Vec<Bound>, numbers: &[usize], groups: [u32; 3]) -> Program {
-        Program {
-            label: "argsort",
-            source: source.into(),
-            entry: "main".into(),
-            bindings,
-            params: numbers.iter().map(|&number| Param::Fixed(number as u32)).collect(),
-            groups,
-            scratch: self.scratch(),
-            trust: Trust::OURS,
-            checks: None,
-            specialise: false,
-        }
+    /// The beginning of a shader with these numbers.
+    fn shader<const N: usize>(&self, numbers: [usize; N]) -> (Shader, [String; N]) {
+        let mut shader = Shader::new("argsort", Tier::General);
+        let numbers = numbers.map(|number| shader.params.size(number));
+        shader.include(BEFORE);
+        shader.scratch = self.scratch();
+        (shader, numbers)
     }
 }
 

@@ -3,12 +3,12 @@
 
 use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Checked, FiniteCheck, Param, Program, Trust, Window};
-use crate::shader::{self, Params, ZERO, groups_for, status_declaration, storage_type, widen};
+use crate::ir::program::{Bound, Checked, FiniteCheck, Program, Tier, Window};
+use crate::shader::{self, Entry, Shader, ZERO, groups_for, widen};
 
 /// Threads of a workgroup; windows start at multiples of it, so that a workgroup sees one window.
 const BLOCK: usize = 64;
@@ -51,32 +51,10 @@ impl Kernels for FiniteCheck {
 
     /// The first shader says that all is well; the others, one for every thousand windows, say where it is not.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        let program = |source: String, bindings: &[Bound], params: Vec<Param>, groups: [u32; 3]| Program {
-            label: self.name(),
-            source: source.into(),
-            entry: "main".into(),
-            bindings: bindings.to_vec(),
-            params,
-            groups,
-            scratch: Vec::new(),
-            trust: Trust::OURS,
-            checks: Some(Checked::Finite(self.clone())),
-            specialise: false,
-        };
-        let well = "@group(0) @binding(0) var<storage, read_write> result: array<u32>;
-@compute @workgroup_size(1)
-fn main() { result[0] = 1u; }
-";
-        let mut programs = vec![program(well.into(), &[Bound::Output(0)], Vec::new(), [1, 1, 1])];
-        for windows in self.windows.chunks(MOST_WINDOWS) {
-            let (source, params, groups) = self.check(call, windows);
-            programs.push(program(
-                source,
-                &[Bound::Input(0), Bound::Output(0), Bound::Status],
-                params,
-                groups,
-            ));
-        }
+        let mut well = self.shader();
+        well.bind(Bound::Output(0), "result", "u32");
+        let mut programs = vec![well.finish(&Entry::grid([1, 1, 1], 1), "    result[0] = 1u;\n")];
+        programs.extend(self.windows.chunks(MOST_WINDOWS).map(|windows| self.check(call, windows)));
         Ok(programs)
     }
 }
@@ -103,30 +81,33 @@ impl Structured for FiniteCheck {
 }
 
 impl FiniteCheck {
+    fn shader(&self) -> Shader {
+        let mut shader = Shader::new(self.name(), Tier::General);
+        shader.checks = Some(Checked::Finite(self.clone()));
+        shader
+    }
+
     /// A thread per element from the first of these windows to the last. A workgroup finds its window by bisection.
-    fn check(&self, call: &StructuredCall, windows: &[Window]) -> (String, Vec<Param>, [u32; 3]) {
+    fn check(&self, call: &StructuredCall, windows: &[Window]) -> Program {
         let dtype = call.inputs[0].meta.dtype;
         let from = windows.first().map_or(0, |window| window.start);
         let to = windows.last().map_or(0, |window| window.start + window.len);
-        let mut params = Params::default();
-        let (first, count) = (params.size(from), params.size(windows.len()));
-        let fault = shader::fault(&mut params, call.node, "place");
-        let bounds = params.list.len();
+        let mut shader = self.shader();
+        let (first, count) = (shader.params.size(from), shader.params.size(windows.len()));
+        let fault = shader::fault(&mut shader.params, call.node, "place");
+        let bounds = shader.params.list.len();
         for window in windows {
-            params.size(window.start);
-            params.size(window.start + window.len);
+            shader.params.size(window.start);
+            shader.params.size(window.start + window.len);
         }
-        let source = format!(
-            "{enable}@group(0) @binding(0) var<storage, read> numbers: array<{stored}>;
-@group(0) @binding(1) var<storage, read_write> result: array<atomic<u32>>;
-{status}@group(0) @binding(3) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-fn bound(k: u32) -> u32 {{ return params[({bounds}u + k) / 4u][({bounds}u + k) % 4u]; }}
-
-@compute @workgroup_size({BLOCK})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let place = {first} + (group.x + group.y * groups.x) * {BLOCK}u + thread;
+        shader.bind_elements(Bound::Input(0), "numbers", dtype, false);
+        shader.bind(Bound::Output(0), "result", "atomic<u32>");
+        shader.bind_status();
+        shader.add(&format!(
+            "fn bound(k: u32) -> u32 {{ return params[({bounds}u + k) / 4u][({bounds}u + k) % 4u]; }}\n"
+        ));
+        let body = format!(
+            "    let place = {first} + {thread};
     // The window is the last one that starts here or before.
     var low = {ZERO};
     var high = {count};
@@ -139,21 +120,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         atomicStore(&result[0], 0u);
         {fault}
     }}
-}}
 ",
-            enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
-            stored = storage_type(dtype),
-            status = status_declaration(2),
-            vectors = params.vectors(),
+            thread = Entry::thread_number(BLOCK),
             number = widen(dtype, "numbers[place]"),
         );
-        (source, params.list, groups_for(to - from, BLOCK))
+        shader.finish(&Entry::grid(groups_for(to - from, BLOCK), BLOCK), &body)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::DType;
     use crate::op::StructuredOp;
     use crate::op::testing::{call, validate};
 

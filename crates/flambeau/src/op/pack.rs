@@ -6,12 +6,12 @@
 
 use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{HostBuffer, sorted_by};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Program, Trust};
-use crate::shader::{Params, groups_for, storage_type};
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::{Entry, Shader, storage_type};
 
 /// out[starts\[i\] + k] = inputs\[i\]\[k\]; zero elsewhere. All inputs and the output have one dtype and one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -85,39 +85,13 @@ impl Structured for Pack {
 /// Writes an input, or zeros, to out[start..start + numel].
 fn piece(call: &StructuredCall, input: Option<usize>, start: usize, numel: usize) -> Program {
     let dtype = call.outputs[0].1.dtype;
-    let mut params = Params::default();
-    let (first, count) = (params.size(start), params.size(numel));
-    let stored = storage_type(dtype);
-    let declaration = input.map_or(String::new(), |_| {
-        format!("@group(0) @binding(0) var<storage, read> piece: array<{stored}>;\n")
-    });
-    let at = input.is_some() as u32;
-    let source = format!(
-        "{enable}{declaration}@group(0) @binding({at}) var<storage, read_write> out: array<{stored}>;
-@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (group.x + group.y * groups.x) * 64u + thread;
-    if (at < {count}) {{ out[{first} + at] = {value}; }}
-}}
-",
-        enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
-        uniform = at + 1,
-        vectors = params.vectors(),
-        value = input.map_or(format!("{stored}(0)"), |_| "piece[at]".into()),
-    );
-    Program {
-        label: if input.is_some() { "pack" } else { "pack zeros" },
-        source: source.into(),
-        entry: "main".into(),
-        bindings: input.map(Bound::Input).into_iter().chain([Bound::Output(0)]).collect(),
-        params: params.list,
-        groups: groups_for(numel, 64),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
+    let mut shader = Shader::new(if input.is_some() { "pack" } else { "pack zeros" }, Tier::General);
+    let (first, count) = (shader.params.size(start), shader.params.size(numel));
+    if let Some(input) = input {
+        shader.bind_elements(Bound::Input(input), "piece", dtype, false);
     }
+    shader.bind_elements(Bound::Output(0), "out", dtype, false);
+    let value = input.map_or(format!("{}(0)", storage_type(dtype)), |_| "piece[at]".into());
+    let body = format!("    out[{first} + at] = {value};\n");
+    shader.finish(&Entry::threads("at", numel, &count, 64), &body)
 }

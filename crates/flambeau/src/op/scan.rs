@@ -2,12 +2,12 @@
 
 use super::structured::{Exact, Structured};
 use super::{Grads, Meta, Saves, Vjp};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Trust};
-use crate::shader::{ZERO, groups_for, lane_type, narrow, storage_type, widen};
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::{Entry, Shader, ZERO, lane_type, narrow, widen};
 use crate::shape::{Shape, product};
 use crate::tensor::Tensor;
 use half::f16;
@@ -194,9 +194,10 @@ impl Scan {
     fn by_thread(&self, meta: &Meta) -> Program {
         let lane = lane_type(meta.dtype);
         let (symbol, identity) = self.operator(lane);
+        let Text { shader, rows, length, inner } = self.text(meta);
         let body = format!(
-            "    let row = (group.x + group.y * groups.x) * {THREADS}u + thread;
-    if (row >= rows) {{ return; }}
+            "    let length = {length};
+    let inner = {inner};
     let base = (row / inner) * length * inner + row % inner;
     var running = {identity};
     for (var k = {ZERO}; k < length; k++) {{
@@ -209,7 +210,7 @@ impl Scan {
             value = widen(meta.dtype, "x[at]"),
             result = narrow(meta.dtype, "running"),
         );
-        self.program(meta, "", &body, groups_for(self.rows(&meta.shape).rows, THREADS))
+        shader.finish(&Entry::threads("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
     }
 
     /// A workgroup per row goes along it chunk by chunk. Each thread combines a few neighbours, the totals are scanned
@@ -217,10 +218,11 @@ impl Scan {
     fn by_workgroup(&self, meta: &Meta) -> Program {
         let lane = lane_type(meta.dtype);
         let (symbol, identity) = self.operator(lane);
-        let totals = format!("var<workgroup> totals: array<{lane}, {THREADS}>;\n");
+        let Text { mut shader, rows, length, inner } = self.text(meta);
+        shader.share("totals", lane, THREADS);
         let body = format!(
-            "    let row = group.x + group.y * groups.x;
-    if (row >= rows) {{ return; }}
+            "    let length = {length};
+    let inner = {inner};
     let base = (row / inner) * length * inner + row % inner;
     var carry = {identity};
     for (var start = {ZERO}; start < length; start += {chunk}u) {{
@@ -263,7 +265,7 @@ impl Scan {
             result = narrow(meta.dtype, "result"),
             last = THREADS - 1,
         );
-        self.program(meta, &totals, &body, groups_for(self.rows(&meta.shape).rows, 1))
+        shader.finish(&Entry::workgroups("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
     }
 
     /// WGSL of the place of the k-th element in scanning order.
@@ -271,42 +273,28 @@ impl Scan {
         if self.reverse { "(length - 1u - k)" } else { "k" }
     }
 
-    fn program(&self, meta: &Meta, declarations: &str, body: &str, groups: [u32; 3]) -> Program {
+    fn text(&self, meta: &Meta) -> Text {
         let Rows { rows, length, inner } = self.rows(&meta.shape);
-        let source = format!(
-            "{enable}@group(0) @binding(0) var<storage, read> x: array<{stored}>;
-@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
-@group(0) @binding(2) var<uniform> params: array<vec4<u32>, 1>;
-{declarations}
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let rows = params[0].x;
-    let length = params[0].y;
-    let inner = params[0].z;
-{body}}}
-",
-            enable = if meta.dtype == DType::F16 { "enable f16;\n" } else { "" },
-            stored = storage_type(meta.dtype),
-        );
-        Program {
-            label: self.name(),
-            source: source.into(),
-            entry: "main".into(),
-            bindings: vec![Bound::Input(0), Bound::Output(0)],
-            params: [rows, length, inner].iter().map(|&size| Param::Fixed(size as u32)).collect(),
-            groups,
-            scratch: Vec::new(),
-            trust: Trust::OURS,
-            checks: None,
-            specialise: false,
-        }
+        let mut shader = Shader::new(self.name(), Tier::General);
+        let [rows, length, inner] = [rows, length, inner].map(|size| shader.params.size(size));
+        shader.bind_elements(Bound::Input(0), "x", meta.dtype, false);
+        shader.bind_elements(Bound::Output(0), "y", meta.dtype, false);
+        Text { shader, rows, length, inner }
     }
+}
+
+/// The beginning of a shader, and WGSL of the sizes of [`Rows`].
+struct Text {
+    shader: Shader,
+    rows: String,
+    length: String,
+    inner: String,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::DType;
     use crate::op::StructuredOp;
     use crate::op::testing::{call, validate};
 

@@ -25,12 +25,17 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         data_start: 0,
         node: 0,
         tier: Tier::General,
+        subgroups: false,
         epilogue: None,
     }
 }
 
-/// Checks both texts of every shader of a call with naga, and its bindings against its declarations.
+/// Checks all texts of every shader of a call with naga, and its bindings against its declarations.
 pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
+    let with_subgroups = StructuredCall { subgroups: true, ..call.clone() };
+    for program in call.op.wgsl(&with_subgroups).expect("the op has a shader") {
+        validate_text(&program);
+    }
     let programs = call.op.wgsl(call).expect("the op has a shader");
     let specialised = StructuredCall { tier: Tier::Specialised, ..call.clone() };
     let specialised = call.op.wgsl(&specialised).expect("the op has a shader");

@@ -38,7 +38,7 @@ pub(crate) enum Step {
 }
 
 /// Interned chains of steps.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Paths {
     steps: Vec<Step>,
     known: FxHashMap<Step, u32>,

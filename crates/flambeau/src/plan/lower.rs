@@ -1,10 +1,10 @@
 //! Turns a fusion into kernels: instructions, accesses, operands, and the order they run in.
 
-use super::fuse::{Fusion, Role, Step};
+use super::fuse::{Fusion, Paths, Role, Step};
 use super::graph::{Graph, Ref};
 use super::reads::{access_of, held_by};
 use super::space::{Space, same_elements};
-use crate::host::sorted_by;
+use crate::host::{mapped_with, sorted_by};
 use crate::ir::access::{Access, Axis, Level, collapse};
 use crate::ir::call::{Layout, Operand, StructuredCall};
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
@@ -14,6 +14,9 @@ use crate::shape::Shape;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// Kernels that a thread lowers, at least.
+const FEWEST_GROUPS: usize = 8;
+
 /// Kernels in running order, and where every stored value lies.
 pub(crate) struct Lowered {
     pub kernels: Vec<Kernel>,
@@ -22,7 +25,7 @@ pub(crate) struct Lowered {
     pub buffers: Vec<Ref>,
 }
 
-pub(crate) fn lower(graph: &Graph, mut fusion: Fusion) -> Lowered {
+pub(crate) fn lower(graph: &Graph, fusion: Fusion) -> Lowered {
     let (mut places, mut buffers, mut inputs) = (FxHashMap::default(), Vec::new(), 0);
     for (index, node) in graph.nodes.iter().enumerate() {
         for output in 0..node.outputs.len() as u32 {
@@ -36,12 +39,14 @@ pub(crate) fn lower(graph: &Graph, mut fusion: Fusion) -> Lowered {
             }
         }
     }
-    let mut kernels: Vec<(u32, Kernel)> = Vec::new();
-    for group in 0..fusion.groups.len() {
+    // Kernels do not look at each other; paths that one adds mean nothing to the others.
+    let groups: Vec<usize> = (0..fusion.groups.len()).collect();
+    let lowered = |paths: &mut Paths, &group: &usize| {
         let program_order = fusion.groups[group].outputs.iter().map(|&(node, _)| node).max().unwrap_or(0);
-        let kernel = Emitter::new(graph, &mut fusion, &places, group).finish();
-        kernels.push((program_order, Kernel::Fused(kernel)));
-    }
+        (program_order, Kernel::Fused(Emitter::new(graph, &fusion, paths, &places, group).finish()))
+    };
+    let mut kernels: Vec<(u32, Kernel)> =
+        mapped_with(&groups, FEWEST_GROUPS, || fusion.paths.clone(), lowered);
     for (index, role) in fusion.roles.iter().enumerate() {
         if *role == Role::Structured {
             kernels.push((index as u32, Kernel::Structured(structured(graph, &places, index as u32))));
@@ -75,6 +80,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         node: index,
         op: op.kernels(),
         tier: Tier::General,
+        subgroups: false,
         epilogue: None,
     }
 }
@@ -117,7 +123,8 @@ pub(super) fn in_running_order(kernels: Vec<Kernel>, buffers: usize) -> Vec<Kern
 /// Writes the instructions of one fused kernel.
 struct Emitter<'a> {
     graph: &'a Graph,
-    fusion: &'a mut Fusion,
+    fusion: &'a Fusion,
+    paths: &'a mut Paths,
     places: &'a FxHashMap<Ref, Place>,
     group: usize,
     space: Space,
@@ -129,13 +136,14 @@ struct Emitter<'a> {
 impl<'a> Emitter<'a> {
     fn new(
         graph: &'a Graph,
-        fusion: &'a mut Fusion,
+        fusion: &'a Fusion,
+        paths: &'a mut Paths,
         places: &'a FxHashMap<Ref, Place>,
         group: usize,
     ) -> Self {
         let space = fusion.groups[group].space.clone();
         let (insts, inputs, known) = (Vec::new(), Vec::new(), FxHashMap::default());
-        Emitter { graph, fusion, places, group, space, insts, inputs, known }
+        Emitter { graph, fusion, paths, places, group, space, insts, inputs, known }
     }
 
     fn finish(mut self) -> Fused {
@@ -175,7 +183,7 @@ impl<'a> Emitter<'a> {
         let mut pads = false;
         while let Some(view) = self.graph.node(value).view() {
             pads |= matches!(view, View::Embed { .. });
-            path = self.fusion.paths.of(Step::View { parent: path, view: value.node });
+            path = self.paths.of(Step::View { parent: path, view: value.node });
             value = self.graph.node(value).inputs[0];
         }
         let is_source = self.graph.node(value).op.as_ref().is_some_and(Op::is_source);
@@ -207,7 +215,7 @@ impl<'a> Emitter<'a> {
         let shape = &node.outputs[0].shape;
         match node.op.as_ref().expect("inputs are loaded, not computed") {
             Op::View(view) => {
-                let inner = self.fusion.paths.of(Step::View { parent: path, view: value.node });
+                let inner = self.paths.of(Step::View { parent: path, view: value.node });
                 let result = self.emit(node.inputs[0], inner);
                 let computed = self.insts[result].kind.access().is_none();
                 if matches!(view, View::Embed { .. }) && computed {
@@ -237,7 +245,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Gather { dim } => self.once(value, path, |this| this.gather(value, *dim, path)),
             Op::Reduce(reduce) => self.once(value, path, |this| {
-                let inner = this.fusion.paths.of(Step::Inner(value.node));
+                let inner = this.paths.of(Step::Inner(value.node));
                 InstKind::Reduce { arg: this.emit(node.inputs[0], inner), reduce: reduce.clone() }
             }),
             op @ (Op::Structured(_) | Op::Composite(_) | Op::Unsaved) => {
@@ -268,7 +276,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn climb(&self, access: Access, path: u32) -> Access {
-        self.space.climb(self.graph, &self.fusion.paths, access, path)
+        self.space.climb(self.graph, self.paths, access, path)
     }
 
     fn once(&mut self, value: Ref, path: u32, make: impl FnOnce(&mut Self) -> InstKind) -> usize {
@@ -276,7 +284,7 @@ impl<'a> Emitter<'a> {
             return known;
         }
         let kind = make(self);
-        let inner = self.fusion.paths.is_inner(path);
+        let inner = self.paths.is_inner(path);
         let position = self.alike(&kind, inner).unwrap_or_else(|| self.push(kind, value, path));
         self.known.insert((value, path), position);
         position
@@ -295,7 +303,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn push(&mut self, kind: InstKind, value: Ref, path: u32) -> usize {
-        let inner = self.fusion.paths.is_inner(path);
+        let inner = self.paths.is_inner(path);
         self.insts.push(Inst { kind, dtype: self.graph.meta(value).dtype, inner, node: value.node });
         self.insts.len() - 1
     }

@@ -1,43 +1,40 @@
-//! WGSL for the running result of a reduction.
+//! WGSL for the running result of a reduction: what a thread takes in, element by element, and what threads and workgroups
+//! hand to each other.
 
-use super::codegen::Generator;
+use super::{Code, IS_NAN, Shader, lane_type, line, open};
 use crate::dtype::{DType, Lane};
 use crate::ir::ReduceKind;
 use crate::ir::program::Param;
-use crate::shader::lane_type;
 
-/// The running result of a reduction, as WGSL variables `acc` and, for positions, `pos`; in workgroup memory
-/// `shared_values` and `shared_positions`.
-pub(super) struct Fold {
+/// The running result of a reduction, as a WGSL variable and, for positions, a second one.
+#[derive(Clone)]
+pub(crate) struct Fold {
     kind: ReduceKind,
-    /// What its variables' names end with.
-    suffix: String,
+    /// The variables' names; in workgroup memory, `shared_` goes before them.
+    value: String,
+    position: String,
     dtype: DType,
     initial: String,
-    result_dtype: DType,
 }
 
+/// The position of a result that has taken in nothing.
+const NOWHERE: &str = "0xffffffffu";
+
 impl Fold {
-    pub fn new(
-        kind: ReduceKind,
-        dtype: DType,
-        position: usize,
-        suffix: &str,
-        generator: &mut Generator,
-    ) -> Fold {
-        let is_float = dtype.is_float();
-        if is_float && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
-            generator.help(super::IS_NAN);
+    /// Of values of a dtype, in variables whose names end so.
+    pub fn new(kind: ReduceKind, dtype: DType, suffix: &str, shader: &mut Shader) -> Fold {
+        if dtype.is_float() && !matches!(kind, ReduceKind::Sum | ReduceKind::Prod) {
+            shader.include(IS_NAN);
         }
         // Infinities cannot be written in WGSL, so they come from the uniform block.
         let mut bits = |float: f32, signed: i32, unsigned: u32| match dtype.lane() {
             Lane::F32 | Lane::F64 => {
-                format!("bitcast<f32>({})", generator.params.shared(Param::Opaque(float.to_bits())))
+                format!("bitcast<f32>({})", shader.params.shared(Param::Opaque(float.to_bits())))
             }
             Lane::I32 | Lane::I64 => {
-                format!("bitcast<i32>({})", generator.params.shared(Param::Opaque(signed as u32)))
+                format!("bitcast<i32>({})", shader.params.shared(Param::Opaque(signed as u32)))
             }
-            Lane::U32 | Lane::Bool => generator.params.shared(Param::Opaque(unsigned)),
+            Lane::U32 | Lane::Bool => shader.params.shared(Param::Opaque(unsigned)),
         };
         let initial = match kind {
             ReduceKind::Sum => format!("{}(0)", lane_type(dtype)),
@@ -45,140 +42,137 @@ impl Fold {
             ReduceKind::Max | ReduceKind::ArgMax => bits(f32::NEG_INFINITY, i32::MIN, 0),
             ReduceKind::Min | ReduceKind::ArgMin => bits(f32::INFINITY, i32::MAX, u32::MAX),
         };
-        Fold {
-            kind,
-            suffix: suffix.to_string(),
-            dtype,
-            initial,
-            result_dtype: generator.kernel.insts[position].dtype,
+        Fold { kind, value: format!("acc{suffix}"), position: format!("pos{suffix}"), dtype, initial }
+    }
+
+    /// A sum in a variable that the shader declares itself.
+    pub fn sum(variable: &str, dtype: DType) -> Fold {
+        let (kind, value) = (ReduceKind::Sum, variable.to_string());
+        Fold { kind, value, position: String::new(), dtype, initial: String::new() }
+    }
+
+    pub fn declare(&self, code: &mut Code) {
+        line!(code, "var {}: {} = {};", self.value, lane_type(self.dtype), self.initial);
+        if self.kind.is_index() {
+            line!(code, "var {} = {NOWHERE};", self.position);
         }
     }
 
-    fn acc(&self) -> String {
-        format!("acc{}", self.suffix)
-    }
-
-    fn pos(&self) -> String {
-        format!("pos{}", self.suffix)
-    }
-
-    pub fn declare(&self, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let position = match self.kind.is_index() {
-            true => format!("{pad}var {} = 0xffffffffu;\n", self.pos()),
-            false => String::new(),
-        };
-        format!("{pad}var {}: {} = {};\n{position}", self.acc(), lane_type(self.dtype), self.initial)
-    }
-
-    /// Is `x` better than what `acc` holds? A NaN beats all, and the first of equals stays. Without `&&` and `||`, which
+    /// Is `x` better than what it holds? A NaN beats all, and the first of equals stays. Without `&&` and `||`, which
     /// branch: loads of the elements that follow would wait for each of these answers.
     fn better(&self, x: &str) -> String {
         let sign = if matches!(self.kind, ReduceKind::Max | ReduceKind::ArgMax) { ">" } else { "<" };
-        let acc = self.acc();
+        let value = &self.value;
         if self.dtype.is_float() {
-            format!("!fl_is_nan({acc}) & (({x} {sign} {acc}) | fl_is_nan({x}))")
+            format!("!fl_is_nan({value}) & (({x} {sign} {value}) | fl_is_nan({x}))")
         } else {
-            format!("({x} {sign} {acc})")
+            format!("({x} {sign} {value})")
         }
     }
 
-    pub fn take(&self, x: &str, position: &str, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let (acc, pos) = (self.acc(), self.pos());
+    /// Takes in an element.
+    pub fn take(&self, x: &str, place: &str, code: &mut Code) {
+        let Fold { value, position, .. } = self;
         match self.kind {
-            ReduceKind::Sum => format!("{pad}{acc} += {x};\n"),
-            ReduceKind::Prod => format!("{pad}{acc} *= {x};\n"),
+            ReduceKind::Sum => line!(code, "{value} += {x};"),
+            ReduceKind::Prod => line!(code, "{value} *= {x};"),
             ReduceKind::Max | ReduceKind::Min => {
-                format!("{pad}{acc} = select({acc}, {x}, {});\n", self.better(x))
+                line!(code, "{value} = select({value}, {x}, {});", self.better(x));
             }
-            ReduceKind::ArgMax | ReduceKind::ArgMin => format!(
-                "{pad}{{\n{pad}    let better = ({pos} == 0xffffffffu) | ({});\n{pad}    {acc} = select({acc}, {x}, \
-                 better);\n{pad}    {pos} = select({pos}, {position}, better);\n{pad}}}\n",
-                self.better(x)
-            ),
+            ReduceKind::ArgMax | ReduceKind::ArgMin => {
+                open!(code, "");
+                line!(code, "let better = ({position} == {NOWHERE}) | ({});", self.better(x));
+                line!(code, "{value} = select({value}, {x}, better);");
+                line!(code, "{position} = select({position}, {place}, better);");
+                code.close();
+            }
         }
     }
 
     /// Takes in another thread's or workgroup's result.
-    pub fn take_other(&self, value: &str, position: &str, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
+    fn take_other(&self, other: &str, place: &str, code: &mut Code) {
+        open!(code, "");
+        line!(code, "let x = {other};");
         if !self.kind.is_index() {
-            return format!("{pad}let x = {value};\n{}", self.take("x", "", depth));
+            self.take("x", "", code);
+            return code.close();
         }
-        let (acc, pos) = (self.acc(), self.pos());
+        let Fold { value, position, .. } = self;
         // They hold interleaved positions: of equal values the one with the lower position wins.
         let same = match self.dtype.is_float() {
-            true => format!("((x == {acc}) | (fl_is_nan(x) & fl_is_nan({acc})))"),
-            false => format!("(x == {acc})"),
+            true => format!("((x == {value}) | (fl_is_nan(x) & fl_is_nan({value})))"),
+            false => format!("(x == {value})"),
         };
-        format!(
-            "{pad}let x = {value};\n{pad}let p = {position};\n{pad}let wins = ({pos} == 0xffffffffu) | ({better}) | \
-             ({same} & (p < {pos}));\n{pad}if ((p != 0xffffffffu) & wins) {{ {acc} = x; {pos} = p; }}\n",
-            better = self.better("x"),
-        )
-    }
-
-    /// Takes in what another thread has shared.
-    pub fn take_shared(&self, at: &str, depth: usize) -> String {
-        let suffix = &self.suffix;
-        let (value, position) =
-            (format!("shared_values{suffix}[{at}]"), format!("shared_positions{suffix}[{at}]"));
-        let pad = "    ".repeat(depth);
-        format!("{pad}{{\n{}{pad}}}\n", self.take_other(&value, &position, depth + 1))
+        let better = self.better("x");
+        line!(code, "let p = {place};");
+        line!(code, "let wins = ({position} == {NOWHERE}) | ({better}) | ({same} & (p < {position}));");
+        line!(code, "if ((p != {NOWHERE}) & wins) {{ {value} = x; {position} = p; }}");
+        code.close();
     }
 
     /// Workgroup memory to share results of this many threads in.
-    pub fn memory(&self, threads: usize) -> String {
-        let (suffix, lane) = (&self.suffix, lane_type(self.dtype));
-        let values = format!("var<workgroup> shared_values{suffix}: array<{lane}, {threads}>;\n");
-        match self.kind.is_index() {
-            true => values + &format!("var<workgroup> shared_positions{suffix}: array<u32, {threads}>;\n"),
-            false => values,
+    pub fn memory(&self, threads: usize, shader: &mut Shader) {
+        shader.share(&format!("shared_{}", self.value), lane_type(self.dtype), threads);
+        if self.kind.is_index() {
+            shader.share(&format!("shared_{}", self.position), "u32", threads);
         }
     }
 
-    /// A value of the scratch buffer.
-    pub fn value_of(&self, word: &str) -> String {
-        match lane_type(self.dtype) {
-            "u32" => word.to_string(),
-            lane => format!("bitcast<{lane}>({word})"),
+    /// Puts the result into workgroup memory.
+    pub fn share(&self, at: &str, code: &mut Code) {
+        line!(code, "shared_{0}[{at}] = {0};", self.value);
+        if self.kind.is_index() {
+            line!(code, "shared_{0}[{at}] = {0};", self.position);
+        }
+    }
+
+    /// Takes in what another thread has shared.
+    pub fn take_shared(&self, at: &str, code: &mut Code) {
+        let shared = |name: &str| format!("shared_{name}[{at}]");
+        self.take_other(&shared(&self.value), &shared(&self.position), code);
+    }
+
+    /// Takes in the result of the thread of its subgroup whose number differs in this bit.
+    pub fn take_neighbour(&self, bit: usize, code: &mut Code) {
+        let other = |name: &str| format!("subgroupShuffleXor({name}, {bit}u)");
+        self.take_other(&other(&self.value), &other(&self.position), code);
+    }
+
+    /// Starts again from what a thread has shared.
+    pub fn restart(&self, at: &str, code: &mut Code) {
+        line!(code, "{0} = shared_{0}[{at}];", self.value);
+        if self.kind.is_index() {
+            line!(code, "{0} = shared_{0}[{at}];", self.position);
         }
     }
 
     /// Writes a part's result into the scratch buffer.
-    pub fn store_part(&self, depth: usize) -> String {
-        let pad = "    ".repeat(depth);
-        let acc = self.acc();
-        let value = if lane_type(self.dtype) == "u32" { acc } else { format!("bitcast<u32>({acc})") };
-        let position = if self.kind.is_index() { self.pos() } else { "0u".to_string() };
-        format!("{pad}parts[number * 2u] = {value};\n{pad}parts[number * 2u + 1u] = {position};\n")
-    }
-
-    pub fn share(&self, at: &str, depth: usize) -> String {
-        let (pad, suffix) = ("    ".repeat(depth), &self.suffix);
-        let positions = match self.kind.is_index() {
-            true => format!("{pad}shared_positions{suffix}[{at}] = {};\n", self.pos()),
-            false => String::new(),
+    pub fn store_part(&self, number: &str, code: &mut Code) {
+        let value = match lane_type(self.dtype) {
+            "u32" => self.value.clone(),
+            _ => format!("bitcast<u32>({})", self.value),
         };
-        format!("{pad}shared_values{suffix}[{at}] = {};\n{positions}", self.acc())
+        let position = if self.kind.is_index() { &self.position } else { "0u" };
+        line!(code, "parts[({number}) * 2u] = {value};");
+        line!(code, "parts[({number}) * 2u + 1u] = {position};");
     }
 
-    /// Starts again from what a thread has shared.
-    pub fn restart(&self, at: &str, depth: usize) -> String {
-        let (pad, suffix) = ("    ".repeat(depth), &self.suffix);
-        let positions = match self.kind.is_index() {
-            true => format!("{pad}{} = shared_positions{suffix}[{at}];\n", self.pos()),
-            false => String::new(),
+    /// Takes in a part's result.
+    pub fn take_part(&self, number: &str, code: &mut Code) {
+        let word = format!("parts[{number} * 2u]");
+        let value = match lane_type(self.dtype) {
+            "u32" => word,
+            lane => format!("bitcast<{lane}>({word})"),
         };
-        format!("{pad}{} = shared_values{suffix}[{at}];\n{positions}", self.acc())
+        self.take_other(&value, &format!("parts[{number} * 2u + 1u]"), code);
     }
 
-    pub fn result(&self) -> String {
-        match (self.kind.is_index(), self.result_dtype) {
-            (true, _) => format!("i32({})", self.pos()),
-            (false, DType::U8) => format!("({} & 0xffu)", self.acc()),
-            (false, _) => self.acc(),
+    /// The result as a value of a dtype.
+    pub fn result(&self, dtype: DType) -> String {
+        match (self.kind.is_index(), dtype) {
+            (true, _) => format!("i32({})", self.position),
+            (false, DType::U8) => format!("({} & 0xffu)", self.value),
+            (false, _) => self.value.clone(),
         }
     }
 }

@@ -2,9 +2,10 @@
 //! place in a buffer.
 
 use super::codegen::Generator;
+use super::fours::looks_at;
+use super::{Code, line};
 use crate::ir::access::{Access, Hole};
 use crate::ir::program::Param;
-use std::fmt::Write;
 
 /// An offset and, where some coordinates have no element, whether this one has.
 pub(super) struct Located {
@@ -13,40 +14,34 @@ pub(super) struct Located {
 }
 
 impl Generator<'_> {
+    /// Does any access look at a coordinate?
+    pub fn is_looked_at(&self, dim: usize) -> bool {
+        let mut read = self.insts().filter(|inst| self.given(&inst.kind).is_none());
+        read.any(|inst| inst.kind.access().is_some_and(|access| looks_at(access, dim)))
+            || self.kernel.outputs.iter().any(|output| output.per_element && looks_at(&output.access, dim))
+    }
+
     /// Declares c{d} for these dimensions, unravelled from a linear number; only those some access looks at.
-    pub fn coordinates(&mut self, from: &str, dims: std::ops::Range<usize>, depth: usize) -> String {
+    pub fn coordinates(&mut self, code: &mut Code, from: &str, dims: std::ops::Range<usize>) {
         let kernel = self.kernel;
-        let pad = "    ".repeat(depth);
-        let read = self.insts().filter(|inst| self.given(&inst.kind).is_none());
-        let read = read.filter_map(|inst| inst.kind.access());
-        let written = kernel.outputs.iter().filter(|output| output.per_element).map(|output| &output.access);
-        let accesses: Vec<&Access> = read.chain(written).collect();
-        let looked_at = |d: usize| {
-            accesses.iter().any(|access| {
-                let axis = &access.levels[0].axes[d];
-                axis.stride != 0 || axis.hole.is_some()
-            })
-        };
-        let mut code = String::new();
         let mut rest = from.to_string();
         for d in dims.clone().rev() {
             let first = d == dims.start;
-            if looked_at(d) {
+            if self.is_looked_at(d) {
                 if first {
-                    _ = writeln!(code, "{pad}let c{d} = {rest};");
+                    line!(code, "let c{d} = {rest};");
                 } else {
                     let size = self.size(0, d, kernel.space[d]);
-                    _ = writeln!(code, "{pad}let c{d} = {rest} % {size};");
+                    line!(code, "let c{d} = {rest} % {size};");
                 }
             }
             if !first {
                 let size = self.size(0, d, kernel.space[d]);
                 let name = format!("{from}_{d}");
-                _ = writeln!(code, "{pad}let {name} = {rest} / {size};");
+                line!(code, "let {name} = {rest} / {size};");
                 rest = name;
             }
         }
-        code
     }
 
     /// A number of the uniform block that belongs to something of the kernel's (0: its space), by an order of its own. The
@@ -55,7 +50,7 @@ impl Generator<'_> {
         if let Some((_, known)) = self.numbers.iter().find(|(key, _)| *key == (of, order)) {
             return known.clone();
         }
-        let text = self.params.push(param);
+        let text = self.shader.params.push(param);
         self.numbers.push(((of, order), text.clone()));
         text
     }
@@ -70,7 +65,7 @@ impl Generator<'_> {
     }
 
     /// Code that finds the element of the current coordinates.
-    pub fn locate(&mut self, access: &Access, code: &mut String, pad: &str) -> Located {
+    pub fn locate(&mut self, access: &Access, code: &mut Code) -> Located {
         let mut exists: Vec<String> = Vec::new();
         let mut number = String::new();
         // Its address stands for an access: it lies still while a shader is written.
@@ -89,13 +84,14 @@ impl Generator<'_> {
                     c = self.name("part");
                     let size = self.size(of, order(d, 1), axis.size);
                     let next = self.name("rest");
-                    _ = writeln!(code, "{pad}let {c} = {rest} % {size};\n{pad}let {next} = {rest} / {size};");
+                    line!(code, "let {c} = {rest} % {size};");
+                    line!(code, "let {next} = {rest} / {size};");
                     rest = next;
                 }
-                if let Some(Hole { start, step, len }) = &axis.hole {
+                if let Some(Hole { start, step, len }) = axis.hole.as_deref() {
                     let from = self.name("e");
                     let start = self.number(of, order(d, 2), Param::Offset(start.clone()));
-                    _ = writeln!(code, "{pad}let {from} = {c} - {start};");
+                    line!(code, "let {from} = {c} - {start};");
                     let limit = self.size(of, order(d, 3), len * step);
                     exists.push(format!("{from} < {limit}"));
                     c = from;
@@ -119,13 +115,13 @@ impl Generator<'_> {
             // folding when random numbers are made from it.
             let nothing = if self.kernel.space.is_empty() { "index" } else { "0u" };
             let sum = if terms.is_empty() { nothing.to_string() } else { terms.join(" + ") };
-            _ = writeln!(code, "{pad}let {number} = {sum};");
+            line!(code, "let {number} = {sum};");
         }
         if exists.is_empty() {
             return Located { at: number, exists: None };
         }
         let flag = self.name("has");
-        _ = writeln!(code, "{pad}let {flag} = {};", exists.join(" && "));
+        line!(code, "let {flag} = {};", exists.join(" && "));
         Located { at: format!("select(0u, {number}, {flag})"), exists: Some(flag) }
     }
 }

@@ -1,25 +1,39 @@
-//! Shaders: the WGSL of fused kernels, and the pieces that structured kernels are written with.
+//! Shaders: how they are put together, and the WGSL of fused kernels.
 //!
-//! `codegen` decides how a fused kernel runs and writes it down: element by element or by fours (`wide`), a reduction in
-//! parts (`fold`), down columns (`columns`), or rows in phases (`rows`); `locate` finds elements through accesses. A
-//! structured kernel hands its results to memory or to an epilogue (`results`, `epilogue`). `pieces` is what all share:
-//! types, conversions, numbers in the uniform block, faults. Nothing here knows an op or the device that runs it.
+//! `builder` is what every shader is written with: buffers, numbers, functions, the entry point, lines of code. `pieces` has
+//! types, conversions, numbers in the uniform block, faults; `results` how a structured kernel hands on what it computes;
+//! `fold` and `workgroup` how a workgroup reduces. Structured ops write the rest of their kernels themselves.
+//!
+//! Of fused kernels, `codegen` decides how one runs and writes it down: element by element or by fours (`wide`), down columns
+//! (`columns`), or row by row (`rows`); `values` writes instructions, `fours` what is done with one element or with four
+//! neighbours, `locate` finds elements through accesses, and an epilogue is one of them behind another kernel (`epilogue`).
+//! Nothing here knows an op or the device that runs it.
 
+mod builder;
 #[cfg(feature = "gpu")]
 pub(crate) mod codegen;
 #[cfg(feature = "gpu")]
 mod columns;
 #[cfg(feature = "gpu")]
 mod epilogue;
-#[cfg(feature = "gpu")]
 mod fold;
+#[cfg(feature = "gpu")]
+mod fours;
 #[cfg(feature = "gpu")]
 mod locate;
 mod pieces;
-pub(crate) mod results;
+mod results;
 #[cfg(feature = "gpu")]
 mod rows;
+#[cfg(all(test, feature = "gpu"))]
+mod tests;
+#[cfg(feature = "gpu")]
+mod values;
 #[cfg(feature = "gpu")]
 mod wide;
+mod workgroup;
 
+pub(crate) use builder::{Code, Entry, GROUP_NUMBER, Shader};
+use builder::{line, open};
+pub(crate) use fold::Fold;
 pub(crate) use pieces::*;

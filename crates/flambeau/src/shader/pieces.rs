@@ -159,39 +159,35 @@ impl Params {
     }
 }
 
-/// Declares the device's status words and what kernels do with them. A slot is four words: the run that had a fault, the
-/// node, the run in which it began, and a value (see `wgpu::fault`).
-pub(crate) fn status_declaration(binding: usize) -> String {
-    format!(
-        "@group(0) @binding({binding}) var<storage, read_write> status: array<atomic<u32>>;
-fn fl_fault(slot: u32, run: u32, node: u32, value: u32) {{
-    if (atomicExchange(&status[slot], run) != run) {{
+/// What kernels do with the device's status words. A slot is four words: the run that had a fault, the node, the run in which it
+/// began, and a value (see `wgpu::fault`).
+pub(super) const STATUS: &str = "
+fn fl_fault(slot: u32, run: u32, node: u32, value: u32) {
+    if (atomicExchange(&status[slot], run) != run) {
         atomicStore(&status[slot + 1u], node);
         atomicStore(&status[slot + 2u], run);
         atomicStore(&status[slot + 3u], value);
-    }}
-}}
-fn fl_take_over(slot: u32, run: u32, other: u32, its_run: u32, after: u32) -> bool {{
-    if (other == 0u) {{ return false; }}
-    if (atomicLoad(&status[other]) != its_run || atomicLoad(&status[other + 2u]) <= after) {{ return false; }}
-    if (atomicExchange(&status[slot], run) != run) {{
-        for (var k = 1u; k < 4u; k++) {{ atomicStore(&status[slot + k], atomicLoad(&status[other + k])); }}
-    }}
+    }
+}
+fn fl_take_over(slot: u32, run: u32, other: u32, its_run: u32, after: u32) -> bool {
+    if (other == 0u) { return false; }
+    if (atomicLoad(&status[other]) != its_run || atomicLoad(&status[other + 2u]) <= after) { return false; }
+    if (atomicExchange(&status[slot], run) != run) {
+        for (var k = 1u; k < 4u; k++) { atomicStore(&status[slot + k], atomicLoad(&status[other + k])); }
+    }
     return true;
-}}
+}
 // 0: not known to this thread yet. All threads ask the same words, which are far away.
 var<private> fl_health: u32;
-fn fl_healthy(slot: u32, run: u32, first: vec3<u32>, second: vec3<u32>) -> bool {{
-    if (fl_health == 0u) {{
+fn fl_healthy(slot: u32, run: u32, first: vec3<u32>, second: vec3<u32>) -> bool {
+    if (fl_health == 0u) {
         let sound = atomicLoad(&status[slot]) != run && !fl_take_over(slot, run, first.x, first.y, first.z)
             && !fl_take_over(slot, run, second.x, second.y, second.z);
         fl_health = select(2u, 1u, sound);
-    }}
+    }
     return fl_health == 1u;
-}}
-"
-    )
 }
+";
 
 /// WGSL that reports a fault of a node with a value.
 pub(crate) fn fault(params: &mut Params, node: u32, value: &str) -> String {

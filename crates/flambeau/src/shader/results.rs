@@ -1,67 +1,41 @@
 //! How the shaders of structured ops hand on their results: to memory, to a scratch buffer, or to an epilogue, which
 //! makes something of each result and stores that.
 
+use super::{Shader, lane_type, narrow, storage_type};
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::Bound;
-use crate::shader::{Params, lane_type, narrow, storage_type};
 
-/// What a shader declares, binds and calls to hand on its results.
-pub(crate) struct Results {
-    /// What a module with these declarations begins with.
-    pub enable: &'static str,
-    /// The variables of further operands and of what is stored.
-    pub declarations: String,
-    pub bindings: Vec<Bound>,
-    /// `fn put(at: u32, value: …)`: hands on result number `at`, or the four from there on, as a vector.
-    pub functions: String,
-}
-
-impl Results {
-    /// Results of a call, one by one or four by four; `first` is the number of the first binding, and numbers that the
-    /// epilogue needs are added to the parameters.
-    pub fn new(call: &StructuredCall, params: &mut Params, first: usize, fours: bool) -> Results {
-        let dtype = call.outputs[0].1.dtype;
-        let plain = || Results::stored(dtype, storage_type(dtype), Bound::Output(0), first, fours);
+impl Shader {
+    /// Binds what a call's results need and adds `fn put(at: u32, value: …)`, which hands on result number `at`, or with
+    /// `fours` those from there on, as a vector.
+    pub fn hand_on(&mut self, call: &StructuredCall, fours: bool) {
         #[cfg(feature = "gpu")]
-        return match &call.epilogue {
-            Some(epilogue) => crate::shader::epilogue::results(call, epilogue, params, first, fours),
-            None => plain(),
-        };
-        #[cfg(not(feature = "gpu"))]
-        {
-            let _ = params;
-            plain()
+        if let Some(epilogue) = &call.epilogue {
+            return super::epilogue::hand_on(self, call, epilogue, fours);
         }
-    }
-
-    /// Results of parts of a sum, to the scratch buffer, as they are computed.
-    pub fn of_parts(call: &StructuredCall, first: usize, fours: bool) -> Results {
         let dtype = call.outputs[0].1.dtype;
-        Results::stored(dtype, lane_type(dtype), Bound::Scratch(0), first, fours)
+        self.hand_on_to(Bound::Output(0), dtype, storage_type(dtype), fours);
     }
 
-    fn stored(dtype: DType, stored: &str, bound: Bound, first: usize, fours: bool) -> Results {
+    /// The same for parts of sums: as they are computed, to the scratch buffer.
+    pub fn hand_on_parts(&mut self, call: &StructuredCall, fours: bool) {
+        let dtype = call.outputs[0].1.dtype;
+        self.hand_on_to(Bound::Scratch(0), dtype, lane_type(dtype), fours);
+    }
+
+    fn hand_on_to(&mut self, bound: Bound, dtype: DType, stored: &str, fours: bool) {
+        self.uses(dtype);
         let lane = lane_type(dtype);
-        let single = if stored == lane { "value".to_string() } else { narrow(dtype, "value") };
-        let (element, put) = match fours {
-            true => (
-                format!("vec4<{stored}>"),
-                format!(
-                    "fn put(at: u32, value: vec4<{lane}>) {{ out0[at >> 2u] = vec4<{stored}>(value); }}\n"
-                ),
-            ),
-            false => {
-                (stored.to_string(), format!("fn put(at: u32, value: {lane}) {{ out0[at] = {single}; }}\n"))
-            }
-        };
-        Results {
-            enable: if dtype == DType::F16 { "enable f16;\n" } else { "" },
-            declarations: format!(
-                "@group(0) @binding({first}) var<storage, read_write> out0: array<{element}>;\n"
-            ),
-            bindings: vec![bound],
-            functions: put,
+        if fours {
+            let element = format!("vec4<{stored}>");
+            self.bind(bound, "out0", &element);
+            return self.add(&format!(
+                "fn put(at: u32, value: vec4<{lane}>) {{ out0[at >> 2u] = {element}(value); }}\n"
+            ));
         }
+        let value = if stored == lane { "value".to_string() } else { narrow(dtype, "value") };
+        self.bind(bound, "out0", stored);
+        self.add(&format!("fn put(at: u32, value: {lane}) {{ out0[at] = {value}; }}\n"));
     }
 }

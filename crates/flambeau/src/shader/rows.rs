@@ -1,14 +1,14 @@
-//! WGSL for kernels of several phases: a workgroup, or a thread, goes over its row once for each phase.
+//! WGSL for kernels of rows: a workgroup, or a thread, goes over its row once for each phase.
 //!
 //! Values that a later phase needs again stay in registers: each thread has the same elements in every phase. Where
 //! rows are too long for that, phases read and compute them again.
 
-use super::codegen::{Generator, Located};
+use super::codegen::Generator;
 use super::fold::Fold;
+use super::fours::{Elements, Fours, is_aligned};
+use super::{Code, lane_type, line, open};
 use crate::ir::access::Access;
-use crate::ir::kernel::{Fused, InstKind};
-use crate::shader::{lane_type, narrow, widen};
-use std::fmt::Write;
+use crate::ir::kernel::{Fused, InstKind, Phase};
 
 /// Most threads for one row.
 const MAX_THREADS: usize = 256;
@@ -27,18 +27,13 @@ const MAX_ELEMENTS: usize = 32;
 /// The row from which a shader that is made for its length does not ask whether pieces lie inside of it, so that all of them
 /// are on their way from memory at once.
 const LONG_ROW: usize = 2048;
-/// Threads that share the second step of a reduction in workgroup memory.
-const PARTIALS: usize = 16;
 
 /// How a kernel of phases is spread over threads.
 pub(super) struct RowShape {
     /// Threads for one row.
     pub threads: usize,
     /// Inputs and outputs that are read and written four elements at a time.
-    pub inputs: Vec<bool>,
-    pub outputs: Vec<bool>,
-    /// Elements that a thread takes at once: 4 if any of those are.
-    lanes: usize,
+    pub fours: Fours,
     /// Pieces a thread has, where they are few enough to keep values in registers.
     pieces: Option<usize>,
     kept: Kept,
@@ -55,6 +50,20 @@ struct Kept {
     types: Vec<&'static str>,
 }
 
+/// A kernel with one reduction as one of phases: the second has what comes after it.
+pub(super) fn in_phases(kernel: &Fused) -> Fused {
+    let positions = |inner: bool| {
+        let of = |(position, inst): (usize, &crate::ir::kernel::Inst)| {
+            (inst.inner == inner && !matches!(inst.kind, InstKind::Reduce { .. })).then_some(position)
+        };
+        kernel.insts.iter().enumerate().filter_map(of).collect()
+    };
+    let reductions = kernel.reduction().map(|(position, ..)| position).into_iter().collect();
+    let first = Phase { insts: positions(true), reductions, ..Phase::default() };
+    let second = Phase { before: positions(false), ..Phase::default() };
+    Fused { phases: vec![first, second], ..kernel.clone() }
+}
+
 impl RowShape {
     pub fn new(kernel: &Fused) -> RowShape {
         let length = kernel.inner_count();
@@ -67,14 +76,12 @@ impl RowShape {
             true => length <= THREAD_ROW,
             false => length <= THREAD_ROW_ACROSS && kernel.outer_count() >= 1024 || length <= THREAD_ROW,
         };
-        let none = (vec![false; kernel.inputs.len()], vec![false; kernel.outputs.len()]);
         if alone {
-            let (inputs, outputs) = none;
-            let kept = Kept::none(kernel);
-            return RowShape { threads: 1, inputs, outputs, lanes: 1, pieces: None, kept };
+            let (fours, kept) = (Fours::none(kernel), Kept::none(kernel));
+            return RowShape { threads: 1, fours, pieces: None, kept };
         }
-        let (inputs, outputs) = vectors(kernel);
-        let lanes = if inputs.iter().chain(&outputs).any(|&vector| vector) { 4 } else { 1 };
+        let fours = fours_along(kernel);
+        let lanes = fours.lanes();
         let units = length / lanes;
         let threads = units.div_ceil(PIECES).next_power_of_two().clamp(MIN_THREADS, MAX_THREADS);
         let pieces = units.div_ceil(threads).next_power_of_two();
@@ -83,8 +90,9 @@ impl RowShape {
             true => [Kept::values(kernel, |_| true), Kept::values(kernel, is_load)].into_iter().find(fits),
             false => None,
         };
+        let kept = kept.filter(|kept| !kept.types.is_empty());
         let pieces = kept.is_some().then_some(pieces);
-        RowShape { threads, inputs, outputs, lanes, pieces, kept: kept.unwrap_or_else(|| Kept::none(kernel)) }
+        RowShape { threads, fours, pieces, kept: kept.unwrap_or_else(|| Kept::none(kernel)) }
     }
 }
 
@@ -98,29 +106,14 @@ fn is_unit(kernel: &Fused, access: Option<&Access>) -> bool {
     access.is_some_and(|access| access.levels[0].axes.get(last).is_some_and(|axis| axis.stride == 1))
 }
 
-/// The inputs and outputs that can be read and written four elements at a time.
-fn vectors(kernel: &Fused) -> (Vec<bool>, Vec<bool>) {
-    let fours = kernel.space.len() == kernel.kept + 1 && kernel.inner_count().is_multiple_of(4);
-    let aligned = |access: &Access| {
-        let [level] = &access.levels[..] else { return false };
-        let (reduced, kept) = (&level.axes[kernel.kept], &level.axes[..kernel.kept]);
-        !access.has_zeros()
-            && reduced.stride == 1
-            && kept.iter().all(|axis| axis.stride % 4 == 0)
-            && level.offset.terms.is_empty()
-            && level.offset.constant % 4 == 0
-    };
-    let input = |number: usize| {
-        let mut reads = kernel.insts.iter().filter_map(|inst| match &inst.kind {
-            InstKind::Load { operand, access } if *operand == number => Some(inst.inner && aligned(access)),
-            InstKind::Gather { operand, .. } if *operand == number => Some(false),
-            _ => None,
-        });
-        fours && reads.all(|vector| vector)
-    };
-    let inputs = (0..kernel.inputs.len()).map(input).collect();
-    let outputs = kernel.outputs.iter().map(|output| fours && output.per_element && aligned(&output.access));
-    (inputs, outputs.collect())
+/// The inputs and outputs that can be read and written four elements of a row at a time.
+pub(super) fn fours_along(kernel: &Fused) -> Fours {
+    if kernel.space.len() != kernel.kept + 1 || !kernel.inner_count().is_multiple_of(4) {
+        return Fours::none(kernel);
+    }
+    let output =
+        |output: &crate::ir::kernel::Output| output.per_element && is_aligned(&output.access, kernel.kept);
+    Fours { outputs: kernel.outputs.iter().map(output).collect(), ..Fours::of_inputs(kernel, kernel.kept) }
 }
 
 impl Kept {
@@ -191,187 +184,132 @@ fn wanted(kernel: &Fused, phase: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Generator<'_> {
-    /// Workgroup memory of the reductions.
-    pub fn phases_memory(&mut self, shape: &RowShape) -> String {
-        if shape.threads == 1 {
-            return String::new();
-        }
-        let reductions = self.kernel.phases.iter().flat_map(|phase| phase.reductions.clone());
-        reductions.collect::<Vec<_>>().into_iter().map(|n| self.fold_of(n).memory(shape.threads)).collect()
-    }
-
     fn fold_of(&mut self, reduction: usize) -> Fold {
         let InstKind::Reduce { arg, reduce } = &self.kernel.insts[reduction].kind else {
             unreachable!("a phase names its reductions");
         };
-        Fold::new(reduce.kind, self.kernel.insts[*arg].dtype, reduction, &reduction.to_string(), self)
+        let dtype = self.kernel.insts[*arg].dtype;
+        Fold::new(reduce.kind, dtype, &reduction.to_string(), &mut self.shader)
     }
 
     /// All phases, one after the other.
-    pub fn phases_body(&mut self, shape: &RowShape) -> String {
+    pub fn phases_body(&mut self, code: &mut Code, shape: &RowShape) {
         let kernel = self.kernel;
-        let mut body = String::from("    let index = number;\n");
-        body += &self.coordinates("index", 0..kernel.kept, 1);
-        let units = self.params.size(kernel.inner_count() / shape.lanes);
+        let lanes = shape.fours.lanes();
+        line!(code, "let index = number;");
+        self.coordinates(code, "index", 0..kernel.kept);
+        let units = self.shader.params.size(kernel.inner_count() / lanes);
         for (slot, lane) in shape.kept.types.iter().enumerate() {
-            let stored = if shape.lanes == 4 { format!("vec4<{lane}>") } else { lane.to_string() };
+            let stored = if lanes == 4 { format!("vec4<{lane}>") } else { lane.to_string() };
             for piece in 0..shape.pieces.unwrap_or(1) {
-                _ = writeln!(body, "    var keep{slot}_{piece}: {stored};");
+                line!(code, "var keep{slot}_{piece}: {stored};");
             }
         }
+        let last =
+            kernel.phases.iter().rposition(|phase| !phase.reductions.is_empty() || !phase.outputs.is_empty());
         for (number, phase) in kernel.phases.iter().enumerate() {
-            for &position in &phase.before {
-                self.statement(position, &mut body, "    ");
+            if Some(number) > last && shape.threads > 1 {
+                break;
             }
+            phase.before.iter().for_each(|&position| self.statement(position, code));
             if phase.reductions.is_empty() && phase.outputs.is_empty() {
                 continue;
             }
             let folds: Vec<Fold> =
                 phase.reductions.iter().map(|&reduction| self.fold_of(reduction)).collect();
-            folds.iter().for_each(|fold| body += &fold.declare(1));
-            // Each piece has its own registers: an array indexed in a loop may end up in memory.
-            for piece in 0..shape.pieces.unwrap_or(1) {
-                _ = match (shape.pieces, shape.threads) {
-                    (Some(_), threads) => {
-                        let ask = format!("if (q < {units}) {{");
-                        let end = (piece + 1) * threads * shape.lanes;
-                        let inside = end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW;
-                        let ask = if inside && self.params.tier().is_specialised() { "{" } else { &ask };
-                        writeln!(
-                            body,
-                            "    {{\n        let q = thread + {}u;\n        {ask}",
-                            piece * threads
-                        )
-                    }
-                    (None, 1) => {
-                        let start = self.start();
-                        writeln!(body, "    for (var q = {start}; q < {units}; q++) {{\n        {{")
-                    }
-                    (None, threads) => {
-                        writeln!(
-                            body,
-                            "    for (var q = thread; q < {units}; q += {threads}u) {{\n        {{"
-                        )
-                    }
-                };
-                body += &self.piece(shape, number, piece, &folds);
-                body += "        }\n    }\n";
-            }
+            folds.iter().for_each(|fold| fold.declare(code));
+            self.phase(code, shape, number, &folds, &units);
             if shape.threads > 1 && !folds.is_empty() {
-                body += &across_threads(&folds, shape.threads);
+                self.shader.join(code, &folds, shape.threads);
             }
-            for (fold, reduction) in folds.iter().zip(&phase.reductions) {
-                _ = writeln!(body, "    let v{reduction} = {};", fold.result());
+            for (fold, &reduction) in folds.iter().zip(&phase.reductions) {
+                line!(code, "let v{reduction} = {};", fold.result(kernel.insts[reduction].dtype));
             }
         }
-        let guard = if shape.threads > 1 { "if (thread == 0u) " } else { "" };
-        for (number, output) in kernel.outputs.iter().enumerate().filter(|(_, output)| !output.per_element) {
-            let value = narrow(output.dtype, &format!("v{}", output.inst));
-            _ = writeln!(body, "    {guard}{{ out{number}[index] = {value}; }}");
+        // What only the row's own results need, one thread does.
+        if shape.threads > 1 {
+            open!(code, "if (thread == 0u) ");
+            let after = &kernel.phases[last.map_or(0, |last| last + 1)..];
+            after.iter().flat_map(|phase| &phase.before).for_each(|&inst| self.statement(inst, code));
         }
-        body
+        for (number, _) in kernel.outputs.iter().enumerate().filter(|(_, output)| !output.per_element) {
+            self.store_one(number, code);
+        }
+        if shape.threads > 1 {
+            code.close();
+        }
     }
 
-    fn statement(&mut self, position: usize, code: &mut String, pad: &str) {
-        let inst = &self.kernel.insts[position];
-        let value = self.value(inst, code, pad);
-        _ = writeln!(code, "{pad}let v{position}: {} = {value};", lane_type(inst.dtype));
+    /// One way over the row.
+    fn phase(&mut self, code: &mut Code, shape: &RowShape, number: usize, folds: &[Fold], units: &str) {
+        let kernel = self.kernel;
+        let (threads, lanes) = (shape.threads, shape.fours.lanes());
+        let Some(pieces) = shape.pieces else {
+            let body = |generator: &mut Self, code: &mut Code| generator.piece(code, shape, number, 0, folds);
+            return match threads {
+                1 => {
+                    open!(code, "for (var r = {}; r < {units}; r++) ", self.start());
+                    body(self, code);
+                    code.close();
+                }
+                _ => {
+                    let end = if lanes > 1 { format!("({units} * {lanes}u)") } else { units.to_string() };
+                    let first = if lanes > 1 { format!("thread * {lanes}u") } else { "thread".to_string() };
+                    self.strided_loop(code, &first, &end, threads * lanes, body);
+                }
+            };
+        };
+        // Each piece has its own registers: an array indexed in a loop may end up in memory.
+        for piece in 0..pieces {
+            open!(code, "");
+            line!(code, "let q = thread + {}u;", piece * threads);
+            let end = (piece + 1) * threads * lanes;
+            let inside = end <= kernel.inner_count() && kernel.inner_count() >= LONG_ROW;
+            match inside && self.shader.params.tier().is_specialised() {
+                true => open!(code, ""),
+                false => open!(code, "if (q < {units}) "),
+            }
+            match lanes {
+                1 => line!(code, "let r = q;"),
+                lanes => line!(code, "let r = q * {lanes}u;"),
+            }
+            self.piece(code, shape, number, piece, folds);
+            code.close();
+            code.close();
+        }
     }
 
-    /// What a phase does with one piece of a row: one element, or four.
-    fn piece(&mut self, shape: &RowShape, number: usize, piece: usize, folds: &[Fold]) -> String {
+    /// What a phase does with one piece of a row, from element `r` on: one element, or four.
+    fn piece(&mut self, code: &mut Code, shape: &RowShape, number: usize, piece: usize, folds: &[Fold]) {
         let kernel = self.kernel;
         let phase = &kernel.phases[number];
-        let pad = "            ";
-        let mut code = match shape.lanes {
-            1 => format!("{pad}let r = q;\n"),
-            lanes => format!("{pad}let r = q * {lanes}u;\n"),
-        };
-        code += &self.coordinates("r", kernel.kept..kernel.space.len(), 3);
         let taken = &shape.kept.taken[number];
         let insts = kernel.inner_slice(wanted(kernel, number), taken);
-        let vector = |position: usize| match kernel.insts[position].kind {
-            InstKind::Load { operand, .. } => shape.inputs[operand],
-            _ => false,
+        self.coordinates(code, "r", kernel.kept..kernel.space.len());
+        let work = Elements {
+            fours: &shape.fours,
+            axis: kernel.space.len().checked_sub(1),
+            insts: &insts,
+            known: taken,
+            outputs: &phase.outputs,
         };
-        for &position in insts.iter().filter(|&&position| vector(position)) {
-            let InstKind::Load { operand, access } = &kernel.insts[position].kind else { continue };
-            let Located { at, .. } = self.locate(access, &mut code, pad);
-            _ = writeln!(code, "{pad}let four{position} = in{operand}[({at}) >> 2u];");
-        }
-        for &output in phase.outputs.iter().filter(|&&output| shape.outputs[output]) {
-            let stored = crate::shader::storage_type(kernel.outputs[output].dtype);
-            _ = writeln!(code, "{pad}var result{output}: vec4<{stored}>;");
-        }
-        for lane in 0..shape.lanes {
-            let (component, pad) = match shape.lanes {
-                1 => (String::new(), pad.to_string()),
-                _ => (format!(".{}", ["x", "y", "z", "w"][lane]), format!("{pad}    ")),
-            };
-            let place = if lane == 0 { "r".to_string() } else { format!("(r + {lane}u)") };
-            if shape.lanes > 1 {
-                _ = writeln!(code, "            {{\n{pad}let c{} = {place};", kernel.kept);
-            }
+        let before = |_: &mut Self, code: &mut Code, lane: &super::fours::Lane| {
             for &position in taken {
                 let slot = shape.kept.slot(position);
-                _ = writeln!(code, "{pad}let v{position} = keep{slot}_{piece}{component};");
+                line!(code, "let v{position} = keep{slot}_{piece}{};", lane.component);
             }
-            for &position in &insts {
-                let inst = &kernel.insts[position];
-                match vector(position) {
-                    true => {
-                        let value = widen(inst.dtype, &format!("four{position}{component}"));
-                        _ = writeln!(code, "{pad}let v{position}: {} = {value};", lane_type(inst.dtype));
-                    }
-                    false => self.statement(position, &mut code, &pad),
-                }
-            }
+        };
+        let after = |_: &mut Self, code: &mut Code, lane: &super::fours::Lane| {
             for &(position, slot, birth) in &shape.kept.slots {
                 if birth == number {
-                    _ = writeln!(code, "{pad}keep{slot}_{piece}{component} = v{position};");
+                    line!(code, "keep{slot}_{piece}{} = v{position};", lane.component);
                 }
             }
             for (fold, &reduction) in folds.iter().zip(&phase.reductions) {
                 let arg = kernel.insts[reduction].args()[0];
-                code += &fold.take(&format!("v{arg}"), &place, 3);
+                fold.take(&format!("v{arg}"), &lane.place("r"), code);
             }
-            for &number in &phase.outputs {
-                let output = &kernel.outputs[number];
-                let value = narrow(output.dtype, &format!("v{}", output.inst));
-                if shape.outputs[number] {
-                    _ = writeln!(code, "{pad}result{number}{component} = {value};");
-                } else {
-                    let Located { at, .. } = self.locate(&output.access, &mut code, &pad);
-                    _ = writeln!(code, "{pad}out{number}[{at}] = {value};");
-                }
-            }
-            if shape.lanes > 1 {
-                code += "            }\n";
-            }
-        }
-        for &number in phase.outputs.iter().filter(|&&output| shape.outputs[output]) {
-            let Located { at, .. } = self.locate(&kernel.outputs[number].access, &mut code, pad);
-            _ = writeln!(code, "{pad}out{number}[({at}) >> 2u] = result{number};");
-        }
-        code
+        };
+        self.elements(code, &work, before, after);
     }
-}
-
-/// Joins the threads' results, in a fixed order; afterwards every thread has the row's.
-fn across_threads(folds: &[Fold], threads: usize) -> String {
-    let mut code: String = folds.iter().map(|fold| fold.share("thread", 1)).collect();
-    code += "    workgroupBarrier();\n";
-    let partials = if threads > 2 * PARTIALS { PARTIALS } else { threads };
-    if partials < threads {
-        _ = writeln!(code, "    if (thread < {partials}u) {{");
-        _ = writeln!(code, "        for (var k = {partials}u; k < {threads}u; k += {partials}u) {{");
-        folds.iter().for_each(|fold| code += &fold.take_shared("thread + k", 3));
-        code += "        }\n";
-        folds.iter().for_each(|fold| code += &fold.share("thread", 2));
-        code += "    }\n    workgroupBarrier();\n";
-    }
-    folds.iter().for_each(|fold| code += &fold.restart("0u", 1));
-    _ = writeln!(code, "    for (var k = 1u; k < {partials}u; k++) {{");
-    folds.iter().for_each(|fold| code += &fold.take_shared("k", 2));
-    code + "    }\n"
 }

@@ -65,7 +65,6 @@ fn a_trace_has_every_kernel_and_ends() {
     }
     let after = device.gpu_stats().unwrap();
     let trace = flambeau::block_on(device.take_trace()).unwrap();
-    assert_eq!(after.submits - before.submits, 2, "a trace changes nothing about submissions");
     assert_eq!(trace.len() as u64, after.dispatches - before.dispatches);
     assert_eq!(trace.iter().filter(|kernel| kernel.submission == 1).count(), trace.len() / 2);
     assert!(trace.iter().all(|kernel| kernel.start >= 0.0 && kernel.duration >= 0.0));

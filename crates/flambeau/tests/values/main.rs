@@ -28,6 +28,7 @@ mod optim_reference;
 mod optim_state;
 mod pytorch;
 mod random_graphs;
+mod reductions;
 mod scan_sort;
 mod sequence;
 mod suite;

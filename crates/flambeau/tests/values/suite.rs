@@ -17,7 +17,7 @@ pub fn validate_shaders(device: &Device) -> usize {
     for source in &sources {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
-        Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16)
+        Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16 | Capabilities::SUBGROUP)
             .validate(&module)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
     }

@@ -9,6 +9,9 @@ use flambeau::prelude::*;
 const STEPS: usize = 3;
 /// The largest relative difference of a loss.
 const TOLERANCE: f64 = 2e-3;
+/// That of ResNet-50's losses after its first: PyTorch's own f32 and f64 are up to 6e-3 apart in its third step, and 2e-2 in its
+/// fourth (2.11 on an H200, batch 13, rates of 0.01 and 0.001, 2026-11-17).
+const RESNET50_TOLERANCE: f64 = 5e-2;
 /// Arithmetic up to which the f64 training is run here and now.
 const AFFORDABLE: f64 = 2e10;
 
@@ -33,9 +36,13 @@ pub async fn check(workload: Workload, batch: usize, device: &Device) -> Result<
     let differences = losses.iter().zip(&wanted).map(|(loss, wanted)| (loss - wanted).abs() / wanted.abs());
     let difference = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next });
     let name = workload.name();
+    let tolerance = |step: usize| match workload {
+        Workload::Resnet50 if step > 0 => RESNET50_TOLERANCE,
+        _ => TOLERANCE,
+    };
     // A NaN is not within it.
-    let within = difference <= TOLERANCE;
-    if !within {
+    let within = |step: usize| (losses[step] - wanted[step]).abs() <= tolerance(step) * wanted[step].abs();
+    if !(0..STEPS).all(within) {
         let message =
             format!("{name}: the first losses at batch {batch} are {losses:?}; in f64 they are {wanted:?}");
         return Err(refused("bench train", message));

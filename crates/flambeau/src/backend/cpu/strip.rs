@@ -152,7 +152,7 @@ impl Strip<'_> {
 
     /// How many of the next `run` points along an axis are all in its pad or all outside it, and their distance.
     fn along(&self, axis: &Axis, c: usize, run: usize) -> (usize, i64) {
-        let Some(Hole { start, step, len }) = &axis.hole else { return (run, axis.stride) };
+        let Some(Hole { start, step, len }) = axis.hole.as_deref() else { return (run, axis.stride) };
         if *step != 1 {
             return (1, 0);
         }

@@ -4,7 +4,7 @@
 
 use super::forms::{Form, Shader};
 use super::heat::Heat;
-use super::runtime::{KernelWork, Pipeline, Runtime, Specialise};
+use super::runtime::{GpuBuffer, KernelWork, Pipeline, Request, Runtime, Specialise};
 use super::written::{Own, Written};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::ir::kernel::{Kernel, Place};
 use crate::ir::program::{Bound, Checked, Param};
 use crate::plan::{Cost, Plan};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where a kernel's buffer comes from at run time.
 #[derive(Debug, Clone, Copy)]
@@ -74,11 +74,65 @@ pub(super) struct Check {
     pub checked: Checked,
 }
 
+/// Bytes that are new in a block, from an offset on.
+type NewBytes = (u64, Vec<u8>);
+
+/// The uniform block of a plan: what it holds, and where on the device. It is written once, and again where numbers have changed.
+#[derive(Default)]
+pub(super) struct Numbers {
+    bytes: Vec<u8>,
+    block: Option<GpuBuffer>,
+}
+
+impl Numbers {
+    /// Puts in words, given with their byte offsets. Gives the block, if kernels have numbers, and what of it is to be
+    /// written: bytes from an offset on.
+    pub fn with(
+        &mut self,
+        words: impl Iterator<Item = (usize, u32)>,
+        runtime: &Arc<Runtime>,
+    ) -> Result<(Option<&GpuBuffer>, Option<NewBytes>)> {
+        if self.bytes.is_empty() {
+            return Ok((None, None));
+        }
+        let mut changed = match self.block {
+            Some(_) => 0..0,
+            None => 0..self.bytes.len(),
+        };
+        for (offset, word) in words {
+            let (end, word) = (offset + 4, word.to_le_bytes());
+            if self.bytes[offset..end] != word {
+                self.bytes[offset..end].copy_from_slice(&word);
+                changed = match changed.is_empty() {
+                    true => offset..end,
+                    false => changed.start.min(offset)..changed.end.max(end),
+                };
+            }
+        }
+        let block = match self.block.take() {
+            Some(block) => block,
+            None => runtime.uniform_block(self.bytes.len())?,
+        };
+        let write = (!changed.is_empty()).then(|| (changed.start as u64, self.bytes[changed].to_vec()));
+        Ok((Some(self.block.insert(block)), write))
+    }
+
+    /// Has the plan not run yet?
+    pub fn is_new(&self) -> bool {
+        self.block.is_none()
+    }
+
+    /// Forgets what the device holds: it may not have been written.
+    pub fn forget(&mut self) {
+        self.block = None;
+    }
+}
+
 /// Everything about a plan that is the same in every run.
 pub(super) struct CompiledPlan {
     pub kernels: Vec<CompiledKernel>,
-    /// The uniform block, with zeros where `patches` go.
-    pub uniforms: Vec<u8>,
+    /// The uniform block.
+    pub uniforms: Mutex<Numbers>,
     /// Byte offsets of the words that differ from run to run.
     pub patches: Vec<(usize, Param)>,
     /// Bytes of scratch buffers.
@@ -138,18 +192,37 @@ impl CompiledPlan {
     }
 
     /// Makes a pipeline for kernels of one form.
-    #[inline(never)] // A page fetches it when a plan is hot.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn specialise(&self, kernels: &[usize], runtime: &Runtime) {
+        if let Some((request, groups)) = self.specialised(kernels, runtime) {
+            self.take_over(kernels, runtime.pipeline(request), groups, runtime);
+        }
+    }
+
+    /// What to ask for to have a pipeline for the sizes of kernels of one form, and its workgroups.
+    pub fn specialised(&self, kernels: &[usize], runtime: &Runtime) -> Option<(Request, [u32; 3])> {
         let first = &self.kernels[kernels[0]];
-        let shader = first.gains.as_ref().and_then(|(form, shader)| form.specialised(*shader, runtime));
-        let Some(shader) = shader else { return };
-        match runtime.pipeline(shader.request(&first.label)) {
+        let (form, shader) = first.gains.as_ref()?;
+        let shader = form.specialised(*shader, runtime)?;
+        Some((shader.request(&first.label), shader.program.groups))
+    }
+
+    /// Takes such a pipeline into use, from the next run on.
+    pub fn take_over(
+        &self,
+        kernels: &[usize],
+        pipeline: Result<Arc<Pipeline>>,
+        groups: [u32; 3],
+        runtime: &Runtime,
+    ) {
+        match pipeline {
             Ok(pipeline) => {
                 runtime.count_specialised();
-                let groups = shader.program.groups;
                 kernels.iter().for_each(|&number| self.kernels[number].replace(pipeline.clone(), groups));
             }
-            Err(error) => log::warn!("{} stays with its kernel for all sizes: {error}", first.label),
+            Err(error) => {
+                log::warn!("{} stays with its kernel for all sizes: {error}", self.kernels[kernels[0]].label);
+            }
         }
     }
 
@@ -157,7 +230,7 @@ impl CompiledPlan {
     fn drafted(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
         let mut compiled = CompiledPlan {
             kernels: Vec::new(),
-            uniforms: Vec::new(),
+            uniforms: Mutex::default(),
             patches: Vec::new(),
             scratch: Vec::new(),
             checks: Vec::new(),
@@ -243,21 +316,22 @@ impl CompiledPlan {
 
     /// Adds a kernel's numbers to the uniform block, aligned as uniform bindings must be.
     fn block(&mut self, params: impl Iterator<Item = Param>) -> Range<u64> {
-        let start = self.uniforms.len().next_multiple_of(256);
-        self.uniforms.resize(start, 0);
+        let bytes = &mut self.uniforms.get_mut().unwrap_or_else(PoisonError::into_inner).bytes;
+        let start = bytes.len().next_multiple_of(256);
+        bytes.resize(start, 0);
         for param in params {
             let word = match &param {
                 Param::Fixed(word) | Param::Opaque(word) | Param::Node(word) => *word,
                 Param::Offset(linear) if linear.terms.is_empty() => linear.constant as u32,
                 Param::Offset(_) | Param::Data(..) | Param::Run | Param::Status(_) => {
-                    self.patches.push((self.uniforms.len(), param));
+                    self.patches.push((bytes.len(), param));
                     0
                 }
             };
-            self.uniforms.extend(word.to_le_bytes());
+            bytes.extend(word.to_le_bytes());
         }
-        let end = self.uniforms.len().next_multiple_of(16);
-        self.uniforms.resize(end, 0);
+        let end = bytes.len().next_multiple_of(16);
+        bytes.resize(end, 0);
         start as u64..end as u64
     }
 

@@ -12,8 +12,8 @@ use super::runtime::{GpuBuffer, Runtime};
 use crate::backend::{ReadRequest, Run};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ir::program::{Bound, Checked, Program, Trust};
-use crate::shader::{self, Params, storage_type, widen};
+use crate::ir::program::{Bound, Checked, Param, Program, Tier};
+use crate::shader::{self, Entry, Shader, widen};
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -312,55 +312,26 @@ fn merge_params(slot: u32, run: u64, words: &[u32]) -> Vec<u32> {
 const MERGE_WORDS: usize = (2 + 3 * MERGED).next_multiple_of(4);
 
 /// The kernel that takes over the faults of many runs.
-pub(super) fn merge() -> String {
-    format!(
-        "{status}@group(0) @binding(1) var<uniform> params: array<vec4<u32>, {vectors}>;
-fn word(k: u32) -> u32 {{ return params[k / 4u][k % 4u]; }}
-
-@compute @workgroup_size({MERGED})
-fn main(@builtin(local_invocation_index) thread: u32) {{
-    let k = 2u + 3u * thread;
+pub(super) fn merge() -> Arc<str> {
+    let mut shader = Shader::new("merge", Tier::General);
+    (0..MERGE_WORDS).for_each(|_| _ = shader.params.push(Param::Opaque(0)));
+    shader.bind_status();
+    shader.add("fn word(k: u32) -> u32 { return params[k / 4u][k % 4u]; }\n");
+    let body = "    let k = 2u + 3u * thread;
     _ = fl_take_over(word(0u), word(1u), word(k), word(k + 1u), word(k + 2u));
-}}
-",
-        status = shader::status_declaration(0),
-        vectors = MERGE_WORDS / 4,
-    )
+";
+    shader.finish(&Entry::grid([1, 1, 1], MERGED), body).source
 }
 
 /// A kernel that reports the first NaN of a buffer.
 pub(super) fn nan_check(dtype: DType, numel: usize) -> Program {
-    let mut params = Params::default();
-    let count = params.size(numel);
-    let fault = shader::fault(&mut params, 0, "index");
-    let source = format!(
-        "{enable}@group(0) @binding(0) var<storage, read> values: array<{stored}>;
-{status}@group(0) @binding(2) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let index = (group.x + group.y * groups.x) * 256u + thread;
-    if (index >= {count}) {{ return; }}
-    if ((bitcast<u32>({value}) & 0x7fffffffu) > 0x7f800000u) {{ {fault} }}
-}}
-",
-        enable = if dtype == DType::F16 { "enable f16;\n" } else { "" },
-        stored = storage_type(dtype),
-        status = shader::status_declaration(1),
-        vectors = params.vectors(),
-        value = widen(dtype, "values[index]"),
-    );
-    Program {
-        label: "NaN check",
-        source: source.into(),
-        entry: "main".into(),
-        bindings: vec![Bound::Input(0), Bound::Status],
-        params: params.list,
-        groups: shader::groups_for(numel, 256),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: Some(Checked::Nan),
-        specialise: false,
-    }
+    let mut shader = Shader::new("NaN check", Tier::General);
+    let count = shader.params.size(numel);
+    let fault = shader::fault(&mut shader.params, 0, "index");
+    shader.bind_elements(Bound::Input(0), "values", dtype, false);
+    shader.bind_status();
+    shader.checks = Some(Checked::Nan);
+    let value = widen(dtype, "values[index]");
+    let body = format!("    if ((bitcast<u32>({value}) & 0x7fffffffu) > 0x7f800000u) {{ {fault} }}\n");
+    shader.finish(&Entry::threads("index", numel, &count, 256), &body)
 }

@@ -79,11 +79,12 @@ pub(super) fn first_tier(runtime: &Runtime) -> Tier {
 
 /// The programs of a kernel on a device.
 pub(super) fn programs_of(kernel: &Kernel, tier: Tier, runtime: &Runtime) -> Result<Vec<Program>> {
+    let (config, subgroups) = (runtime.config(), runtime.has_subgroups());
     match kernel {
-        Kernel::Fused(fused) => Ok(codegen::programs(fused, runtime.config().workgroup_size as usize, tier)),
+        Kernel::Fused(fused) => Ok(codegen::programs(fused, config.workgroup_size as usize, tier, subgroups)),
         Kernel::Structured(call) => {
-            let call = &StructuredCall { tier, ..call.clone() };
-            match runtime.config().avoid_barriers {
+            let call = &StructuredCall { tier, subgroups, ..call.clone() };
+            match config.avoid_barriers {
                 true => call.op.wgsl_without_barriers(call),
                 false => call.op.wgsl(call),
             }

@@ -19,7 +19,7 @@ mod written;
 #[path = "written_here.rs"]
 mod written;
 
-use super::{Buffer, ReadRequest, Results, Run, Transfer};
+use super::{Buffer, Demand, ReadRequest, Results, Run, Transfer};
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
 use crate::ir::kernel::{Place, PlanBuffer};
@@ -28,14 +28,18 @@ use crate::plan::{Plan, PlanOptions};
 use crate::shader::storage_bytes;
 use compile::{CompiledPlan, Source};
 pub(crate) use fault::Witness;
-use runtime::{Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, PipelineKey, Request, Runtime};
+use runtime::{
+    Binding, Dispatch, GpuBuffer, GpuConfig, KernelWork, PipelineKey, Request, Runtime, Uniforms, When,
+};
 use smallvec::SmallVec;
 use std::any::Any;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kernels per submission: above this a plan is cut, so that no submission trips a driver's watchdog.
 const MAX_DISPATCHES: usize = 512;
+
+/// Kernels per submission when a plan first runs.
+const FIRST_PART: usize = 32;
 
 /// What the kernel that takes over faults binds.
 const MERGE_BINDINGS: [Binding; 2] = [Binding::ReadWrite, Binding::Uniform];
@@ -153,41 +157,6 @@ impl Gpu {
             Source::Scratch(number) => &scratch[number],
             Source::Status => &status,
         };
-        let mut uniforms = compiled.uniforms.clone();
-        for (offset, param) in &compiled.patches {
-            let word = resolve(param, run, &watch.words);
-            uniforms[*offset..*offset + 4].copy_from_slice(&word.to_le_bytes());
-        }
-        let merge = match watch.merged.is_empty() {
-            true => None,
-            false => Some(self.runtime.pipeline(Request {
-                label: "take over faults".into(),
-                key: PipelineKey {
-                    source: fault::merge().into(),
-                    entry: "main".into(),
-                    bindings: MERGE_BINDINGS.into(),
-                    trust: Trust::OURS,
-                },
-            })?),
-        };
-        let merged = watch.merged.iter().map(|words| {
-            let start = uniforms.len().next_multiple_of(256);
-            uniforms.resize(start, 0);
-            uniforms.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-            start as u64..uniforms.len() as u64
-        });
-        let merged: Vec<Range<u64>> = merged.collect();
-        let bound_status = [&status];
-        let taken_over = merge.iter().flat_map(|pipeline| {
-            merged.iter().map(|uniform| Dispatch {
-                pipeline,
-                buffers: &bound_status,
-                uniform: uniform.clone(),
-                groups: [1, 1, 1],
-                label: "take over faults",
-                work: KernelWork::default(),
-            })
-        });
         let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
             compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
         let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| {
@@ -202,16 +171,64 @@ impl Gpu {
                 work: kernel.work,
             }
         });
-        let dispatches: Vec<Dispatch> = taken_over.chain(kernels).collect();
-        for part in dispatches.chunks(MAX_DISPATCHES) {
-            self.runtime.submit(uniforms.clone(), part, run.later)?;
+        let dispatches: Vec<Dispatch> = kernels.collect();
+        let mut numbers = compiled.uniforms.lock().unwrap_or_else(PoisonError::into_inner);
+        // A plan that is new binds everything anew: the GPU begins with the first kernels meanwhile.
+        let part = if numbers.is_new() { FIRST_PART } else { MAX_DISPATCHES };
+        let when = match run.demand {
+            Demand::Read if dispatches.len() <= part => When::WithNext,
+            Demand::Values if self.runtime.is_hungry() => When::Now,
+            _ => When::Soon,
+        };
+        for words in &watch.merged {
+            self.take_over_faults(&status, words, when)?;
         }
+        let words =
+            compiled.patches.iter().map(|(offset, param)| (*offset, resolve(param, run, &watch.words)));
+        let (block, mut write) = numbers.with(words, &self.runtime)?;
+        let mut submitted = Ok(());
+        for part in dispatches.chunks(part) {
+            // What is new is written before the first part.
+            let uniforms = match block {
+                Some(block) => Uniforms::Kept(block, write.take()),
+                None => Uniforms::Once(Vec::new()),
+            };
+            submitted = submitted.and_then(|()| self.runtime.submit(uniforms, part, when));
+        }
+        if submitted.is_err() {
+            numbers.forget();
+        }
+        submitted?;
         self.faults.note(run, &compiled.checks);
         let root = |place: &Place| match *place {
             Place::Input(input) => run.inputs[input as usize].clone(),
             Place::Buffer(buffer) => Buffer::Gpu(buffers[buffer as usize].clone()),
         };
         Ok(Results { buffers: plan.roots.iter().map(root).collect(), witness: watch.witness })
+    }
+
+    /// Has a kernel bring the faults of earlier runs into a run's slot.
+    #[inline(never)] // A page fetches it when a run is made from many.
+    fn take_over_faults(&self, status: &Arc<GpuBuffer>, words: &[u32], when: When) -> Result<()> {
+        let pipeline = self.runtime.pipeline(Request {
+            label: "take over faults".into(),
+            key: PipelineKey {
+                source: fault::merge().into(),
+                entry: "main".into(),
+                bindings: MERGE_BINDINGS.into(),
+                trust: Trust::OURS,
+            },
+        })?;
+        let numbers: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let dispatch = Dispatch {
+            pipeline: &pipeline,
+            buffers: &[status],
+            uniform: 0..numbers.len() as u64,
+            groups: [1, 1, 1],
+            label: "take over faults",
+            work: KernelWork::default(),
+        };
+        self.runtime.submit(Uniforms::Once(numbers), &[dispatch], when)
     }
 
     /// Uploads values given in host layout; bytes and booleans are widened to 32 bits.

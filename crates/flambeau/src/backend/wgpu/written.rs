@@ -8,6 +8,7 @@
 use super::forms::{Form, Shader, first_tier, programs_of};
 use super::runtime::{Runtime, ShaderText};
 use crate::error::Result;
+use crate::host::mapped;
 use crate::ir::access::{Access, DataOffset};
 use crate::ir::kernel::{Fused, InstKind, Kernel, Place};
 use crate::ir::program::{Param, Program};
@@ -72,13 +73,6 @@ impl Written {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A function of each, on all cores.
-fn mapped<T: Sync, R: Send>(list: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
-    use rayon::prelude::*;
-    // A handful is done before another core has woken up.
-    list.par_iter().with_min_len(8).map(&f).collect()
 }
 
 impl Known {

@@ -5,8 +5,8 @@
 //! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most.
 
 use crate::ir::call::StructuredCall;
-use crate::ir::program::Param;
-use crate::shader::Params;
+use crate::ir::program::{Bound, Param};
+use crate::shader::{Params, Shader};
 use std::fmt::Write;
 
 /// Vectors of four rows in a block: both a workgroup's own rows and those they meet.
@@ -56,9 +56,9 @@ impl Strided {
         Strided { name, offset, strides, width, vectors }
     }
 
-    pub fn declaration(&self, binding: usize) -> String {
+    pub fn bind(&self, input: usize, shader: &mut Shader) {
         let element = if self.vectors { "vec4<f32>" } else { "f32" };
-        format!("@group(0) @binding({binding}) var<storage, read> {}: array<{element}>;\n", self.name)
+        shader.bind(Bound::Input(input), self.name, element);
     }
 
     /// A function that reads four numbers of a row: zeros beyond its width, the last row beyond the last.

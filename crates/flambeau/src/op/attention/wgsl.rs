@@ -10,8 +10,8 @@ use super::stages::{
 use super::{Attention, Sizes};
 use crate::dtype::Lane;
 use crate::ir::call::{Kernels, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Trust};
-use crate::shader::{Params, groups_for};
+use crate::ir::program::{Bound, Param, Program, Tier};
+use crate::shader::{Entry, Params, Shader};
 use std::fmt::Write;
 
 /// What a shader computes.
@@ -215,7 +215,8 @@ impl Body {
 }
 
 pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &StructuredCall) -> Program {
-    let mut params = Params::default();
+    let mut shader = Shader::new(op.name(), Tier::General);
+    let params = &mut shader.params;
     let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.data_start, Lane::F32)));
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
@@ -224,27 +225,21 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let [all_blocks, all_heads] = [blocks, sizes.batches * sizes.heads].map(|size| params.size(size));
     let operand = |name, input, order, params: &mut Params| Strided::new(name, call, input, order, params);
     let straight = [0, 1, 2, 3];
-    let q = operand("q", 0, straight, &mut params);
-    let k = operand("k", 1, straight, &mut params);
-    let v = operand("v", 2, straight, &mut params);
-    let mut source = String::new();
-    let mut bindings: Vec<Bound> = (0..call.inputs.len()).map(Bound::Input).collect();
-    let g = (kind != Kind::Forward).then(|| operand("g", 3, [0, 2, 1, 3], &mut params));
+    let q = operand("q", 0, straight, params);
+    let k = operand("k", 1, straight, params);
+    let v = operand("v", 2, straight, params);
+    let g = (kind != Kind::Forward).then(|| operand("g", 3, [0, 2, 1, 3], params));
     let results: &[(&str, usize, usize)] = match kind {
         Kind::Forward => &[("sums", 0, v.width), ("logarithms", 1, 2)],
         Kind::Queries => &[("by_query", 0, q.width)],
         Kind::Keys => &[("by_key", 1, k.width), ("by_value", 2, v.width)],
     };
-    for (binding, operand) in [Some(&q), Some(&k), Some(&v), g.as_ref()].into_iter().flatten().enumerate() {
-        source += &operand.declaration(binding);
+    for (input, operand) in [Some(&q), Some(&k), Some(&v), g.as_ref()].into_iter().flatten().enumerate() {
+        operand.bind(input, &mut shader);
     }
     if kind != Kind::Forward {
-        for (binding, name, element) in [(4, "logarithms", "vec2<f32>"), (5, "along", "f32")] {
-            _ = writeln!(
-                source,
-                "@group(0) @binding({binding}) var<storage, read> {name}: array<{element}>;"
-            );
-        }
+        shader.bind(Bound::Input(4), "logarithms", "vec2<f32>");
+        shader.bind(Bound::Input(5), "along", "f32");
     }
     for &(name, output, width) in results {
         let element = match name {
@@ -252,29 +247,18 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
             _ if in_vectors(width) => "vec4<f32>",
             _ => "f32",
         };
-        _ = writeln!(
-            source,
-            "@group(0) @binding({}) var<storage, read_write> {name}: array<{element}>;",
-            bindings.len()
-        );
-        bindings.push(Bound::Output(output));
+        shader.bind(Bound::Output(output), name, element);
     }
-    _ = writeln!(
-        source,
-        "@group(0) @binding({}) var<uniform> params: array<vec4<u32>, {}>;",
-        bindings.len(),
-        params.vectors()
-    );
     for (operand, rows) in [(&q, &queries), (&k, &keys), (&v, &keys)] {
-        source += &operand.reader(rows);
+        shader.add(&operand.reader(rows));
     }
     if let Some(g) = &g {
-        source += &g.reader(&queries);
+        shader.add(&g.reader(&queries));
     }
-    _ = writeln!(source, "var<workgroup> tile: array<vec4<f32>, {TILE}>;");
+    shader.share("tile", "vec4<f32>", TILE);
     let handed_over: &[&str] = if kind == Kind::Keys { &["weights", "changes"] } else { &["weights"] };
     for name in handed_over {
-        _ = writeln!(source, "var<workgroup> {name}: array<vec4<f32>, {}>;", ROWS * LINE);
+        shader.share(name, "vec4<f32>", ROWS * LINE);
     }
     // Which of a thread's columns its row `i` meets.
     let meets = |i: usize| {
@@ -310,15 +294,8 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
             format!("min({other}, first_row + {ROWS}u)"),
         ),
     };
-    _ = write!(
-        source,
-        "
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let number = team.x + team.y * teams.x;
-    if (number >= {all_blocks} * {all_heads}) {{ return; }}
-    let first_row = ({block}) * {ROWS}u;
+    let text = format!(
+        "    let first_row = ({block}) * {ROWS}u;
     let own = {own};
     let queries = {queries};
     let heads = {heads};
@@ -334,21 +311,11 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) teams: 
 {load_first}    for (; start < end; start += {ROWS}u) {{
         let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
 {work}    }}
-{after}}}
-",
+{after}",
         before = body.before,
         after = body.after,
     );
-    Program {
-        label: op.name(),
-        source: source.into(),
-        entry: "main".into(),
-        bindings,
-        params: params.list,
-        groups: groups_for(blocks * sizes.batches * sizes.heads, 1),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
-    }
+    let jobs = blocks * sizes.batches * sizes.heads;
+    let limit = format!("{all_blocks} * {all_heads}");
+    shader.finish(&Entry::workgroups("number", jobs, &limit, THREADS), &text)
 }

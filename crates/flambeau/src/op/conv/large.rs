@@ -9,14 +9,12 @@
 //! Which elements these are, `Elements` says: those of a whole product here, those of one phase in `phases`.
 
 use super::Direction;
-use super::wgsl::{Product, Shader};
+use super::wgsl::{Product, Text};
 use crate::ir::program::{Program, Tier};
 use crate::op::matmul::Sizes;
 use crate::op::matmul::large::{Shuffle, fills, gathered, position, results, row_offset, steps};
 use crate::op::matmul::tiling::{DEPTH, GENERAL_TILE, Tile, large, part_length};
-use crate::op::parts::{scratch, sum_of_parts};
-use crate::shader::results::Results;
-use crate::shader::widen;
+use crate::shader::{Entry, widen};
 use std::fmt::Write;
 
 /// Parts of the depth at most: weight gradients are small, and sums over many positions.
@@ -59,7 +57,7 @@ fn grid(product: Product, tile: &Tile, products: usize, length: usize) -> Option
     fits.then(|| grid.map(|count| count as u32))
 }
 
-impl Shader<'_> {
+impl Text<'_> {
     /// The tile of a text of this tier, and the workgroups; None if those of either tier are too many, because both take the
     /// same way.
     pub(super) fn tile(
@@ -83,16 +81,7 @@ impl Shader<'_> {
         let parts = product.depth.div_ceil(length);
         let (tile, grid) = self.tile(product, tile, groups * parts, length)?;
         let elements = self.elements(product, length);
-        let results = match parts {
-            1 => self.results(elements.fours),
-            _ => Results::of_parts(self.call, 2, elements.fours),
-        };
-        let mut product = self.large_product(product.rows, tile, grid, &elements, results);
-        product.scratch = scratch(self.call, parts);
-        Some(match parts {
-            1 => vec![product],
-            _ => vec![product, sum_of_parts(self.call, parts, "conv sum")],
-        })
+        Some(self.large_product(product.rows, tile, grid, &elements, parts))
     }
 
     /// The elements of a whole product, in parts of a length.
@@ -111,7 +100,7 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
                 lefts = self.left_functions(),
             ),
             range: format!(
-                "    let part = team.z / {groups};
+                "    let part = group.z / {groups};
     let first = part * {part_length};
     let end = min(first + {part_length}, {depth});
 ",
@@ -123,15 +112,16 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
         }
     }
 
-    /// The shader of a product with a number of rows.
+    /// The shader of a product with a number of rows, and the one that adds up its parts.
     pub(super) fn large_product(
         &self,
         all_rows: usize,
         tile: &Tile,
         grid: [u32; 3],
         elements: &Elements,
-        handed_on: Results,
-    ) -> Program {
+        parts: usize,
+    ) -> Vec<Program> {
+        self.hand_on(parts, elements.fours);
         let [rows, columns] = tile.size();
         let threads = tile.threads[0] * tile.threads[1];
         let weight = self.direction == Direction::Weight;
@@ -149,15 +139,13 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
                 self.load(&right, rows, threads, k0, Some(end))
             ),
         };
-        let source = format!(
-            "{declarations}{functions}var<workgroup> lines_a: array<f32, {memory_a}>;
-var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
-
-@compute @workgroup_size({threads})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
-{position}    let row0 = team.y * {rows}u;
-    let column0 = team.x * {columns}u;
-    let group = team.z % {groups};
+        self.add(&elements.functions);
+        self.share("lines_a", "f32", rows * DEPTH);
+        self.share("lines_b", "vec4<f32>", columns * DEPTH / 4);
+        let body = format!(
+            "{position}    let row0 = group.y * {rows}u;
+    let column0 = group.x * {columns}u;
+    let channels = group.z % {groups};
 {range}    let fast = thread % {ABREAST}u;
     let slow = thread / {ABREAST}u;
 {places_a}{places_b}{zero}{load_first}    for (var k0 = first; k0 < end; k0 += {DEPTH}u) {{
@@ -166,12 +154,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
 {load_next}        }}
 {steps}        workgroupBarrier();
     }}
-{write}}}
-",
-            declarations = self.declarations(&handed_on),
-            functions = elements.functions,
-            memory_a = rows * DEPTH,
-            memory_b = columns * DEPTH / 4,
+{write}",
             position = position(tile),
             range = elements.range,
             places_a = places_of_left(rows, threads, (!full).then_some(&last_row)),
@@ -187,7 +170,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
                 Tier::Specialised => write_each(tile, (!full).then_some(&pall_rows), elements),
             },
         );
-        self.program(source, handed_on, grid)
+        self.finish(&Entry::grid(grid, threads), &body, parts)
     }
 
     /// Reads a round's numbers from memory; beyond an end of the depth, where one is given, the left ones are zero. (The
@@ -206,8 +189,11 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_index)
             };
         }
         for (j, step) in right.steps.iter().enumerate() {
-            let half =
-                if weight { format!("place({k0} + {step}, group)") } else { format!("tap({k0} + {step})") };
+            let half = if weight {
+                format!("place({k0} + {step}, channels)")
+            } else {
+                format!("tap({k0} + {step})")
+            };
             _ = writeln!(text, "            let b_step{j} = {half};");
             for i in 0..right.columns.len() {
                 let value = match weight {
@@ -240,7 +226,7 @@ impl Right {
     fn places(&self, weight: bool) -> String {
         let mut text = String::new();
         for (i, column) in self.columns.iter().enumerate() {
-            let half = if weight { "tap(column0 + COLUMN)" } else { "place(column0 + COLUMN, group)" };
+            let half = if weight { "tap(column0 + COLUMN)" } else { "place(column0 + COLUMN, channels)" };
             _ = writeln!(text, "    let b_column{i} = {};", half.replace("COLUMN", column));
             for j in 0..self.steps.len() {
                 _ = writeln!(text, "    var b_next{i}_{j}: f32;");
@@ -257,7 +243,7 @@ fn places_of_left(rows: usize, threads: usize, last: Option<&String>) -> String 
     for i in 0..rows / lines {
         let row = format!("row0 + slow + {}u", i * lines);
         let row = last.map_or(row.clone(), |last| format!("min({row}, {last})"));
-        _ = writeln!(text, "    let a_row{i} = left_row({row}, group);\n    var a_next{i}: f32;");
+        _ = writeln!(text, "    let a_row{i} = left_row({row}, channels);\n    var a_next{i}: f32;");
     }
     text
 }
@@ -293,7 +279,7 @@ fn write_in_loops(tile: &Tile, [rows, columns]: [&str; 2], elements: &Elements) 
     let hand_on = |column: &str, value: &str| {
         format!(
             "        if (is_result({column})) {{
-            let begin = {origin}target_of({column}, group);
+            let begin = {origin}target_of({column}, channels);
             for (var r = 0u; r < min({down}u, {rows}); r++) {{
                 let row = row0 + row_thread * 4u + r / 4u * {}u + r % 4u;
                 if (row < {rows}) {{ put(begin + row * {row_pitch}, {value}); }}
@@ -334,7 +320,7 @@ fn write_each(tile: &Tile, all_rows: Option<&String>, elements: &Elements) -> St
                 text,
                 "    let column{v}_{j} = {column} + {j}u;
     if (is_result(column{v}_{j})) {{
-        let begin = {origin}target_of(column{v}_{j}, group);\n"
+        let begin = {origin}target_of(column{v}_{j}, channels);\n"
             );
             for r in 0..tile.per_thread[0] {
                 let row = format!("(row0 + row_thread * 4u + {}u)", row_offset(tile, r));

@@ -2,11 +2,10 @@
 //! threads go through the definition. Short windows are unrolled, so that nothing about them is computed by the shader.
 
 use super::Direction;
-use super::wgsl::{BUSY, LONGEST, Product, Shader};
+use super::wgsl::{BUSY, LONGEST, Product, Text};
+use crate::dtype::DType;
 use crate::ir::program::Program;
-use crate::op::parts::{scratch, sum_of_parts};
-use crate::shader::results::Results;
-use crate::shader::{groups_for, widen};
+use crate::shader::{Entry, Fold, ZERO, widen};
 use std::fmt::Write;
 
 /// Threads that share the sums of one channel's weights.
@@ -17,29 +16,28 @@ const UNROLLED: usize = 9;
 /// Positions of a thread below which another part of them would cost more than it saves.
 const POSITIONS: usize = 16;
 
-impl Shader<'_> {
+impl Text<'_> {
     /// The shaders for a few rows per group; None if their loops would be too long.
     pub(super) fn narrow(&self, product: Product) -> Option<Vec<Program>> {
         match self.direction {
             Direction::Forward | Direction::Input if product.depth <= LONGEST / 2 => {
-                Some(vec![self.by_thread(product)])
+                Some(self.by_thread(product))
             }
             Direction::Weight if product.columns <= UNROLLED => Some(self.by_channel(product)),
-            Direction::Weight if product.depth <= LONGEST * REDUCERS / 2 => {
-                Some(vec![self.by_workgroup(product)])
-            }
+            Direction::Weight if product.depth <= LONGEST * REDUCERS / 2 => Some(self.by_workgroup(product)),
             _ => None,
         }
     }
 
     /// A thread per result goes through its window.
-    fn by_thread(&self, product: Product) -> Program {
+    fn by_thread(&self, product: Product) -> Vec<Program> {
         let Product { rows, depth, .. } = product;
         let plane = self.target().1;
         let places = self.places();
-        let numel = self.n(self.call.outputs[0].1.numel());
-        let results = self.results(false);
-        let [image, channels, plane, rows, depth_end] =
+        let count = self.call.outputs[0].1.numel();
+        let numel = self.n(count);
+        self.hand_on(1, false);
+        let [image, all_channels, plane, rows, depth_end] =
             [self.sizes.groups * rows * plane, self.sizes.groups * rows, plane, rows, depth]
                 .map(|n| self.n(n));
         let term = |i: &str| {
@@ -51,33 +49,25 @@ impl Shader<'_> {
             false => format!(
                 "    for (var i = {start}; i < {depth_end}; i++) {{\n    {}    }}\n",
                 term("i"),
-                start = self.call.tier.either("team.z", "0u")
+                start = self.call.tier.either(ZERO, "0u")
             ),
         };
         let (windows, lefts) = (self.window_functions(&places), self.left_functions());
-        let source = format!(
-            "{declarations}{windows}{lefts}
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (team.x + team.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-    let channel = at / {plane} % {channels};
-    let group = channel / {rows};
-    let here = place(at / {image} * {plane} + at % {plane}, group);
-    let row = left_row(channel % {rows}, group);
+        self.add(&(windows + &lefts));
+        let body = format!(
+            "    let channel = at / {plane} % {all_channels};
+    let channels = channel / {rows};
+    let here = place(at / {image} * {plane} + at % {plane}, channels);
+    let row = left_row(channel % {rows}, channels);
     var sum = 0.0;
 {sum}    put(at, sum);
-}}
-",
-            declarations = self.declarations(&results),
+"
         );
-        let groups = groups_for(self.call.outputs[0].1.numel(), 64);
-        self.program(source, results, groups)
+        self.finish(&Entry::threads("at", count, &numel, 64), &body, 1)
     }
 
     /// A workgroup for all weights of a channel of y, in parts where channels are few: its threads share the images and
-    /// positions, each of which is read once, and add their sums pairwise.
+    /// positions, each of which is read once, and add up their sums.
     fn by_channel(&self, product: Product) -> Vec<Program> {
         let Product { rows, columns, depth } = product;
         let channels = self.sizes.groups * rows;
@@ -89,99 +79,62 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups:
         let [part_length, jobs, numel] =
             [length, channels * parts, self.call.outputs[0].1.numel()].map(|n| self.n(n));
         let [all_channels, rows] = [channels, rows].map(|n| self.n(n));
-        let results = match parts {
-            1 => self.results(false),
-            _ => Results::of_parts(self.call, 2, false),
-        };
-        let (mut zeros, mut terms, mut shares, mut adds) =
-            (String::new(), String::new(), String::new(), String::new());
+        self.hand_on(parts, false);
+        let (mut zeros, mut terms) = (String::new(), String::new());
         for t in 0..columns {
-            let line = t * REDUCERS;
             _ = writeln!(zeros, "    var sum{t} = 0.0;");
             _ = writeln!(terms, "        sum{t} += window(here, tap({t}u)) * y;");
-            _ = writeln!(shares, "    sums[thread + {line}u] = sum{t};");
-            _ = writeln!(adds, "            sums[thread + {line}u] += sums[thread + half + {line}u];");
         }
+        let sums: Vec<String> = (0..columns).map(|t| format!("sum{t}")).collect();
+        let folds: Vec<Fold> = sums.iter().map(|sum| Fold::sum(sum, DType::F32)).collect();
         let (windows, lefts) = (self.window_functions(&places), self.left_functions());
-        let source = format!(
-            "{declarations}var<workgroup> sums: array<f32, {memory}>;
-{windows}{lefts}
-@compute @workgroup_size({REDUCERS})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let job = team.x + team.y * groups.x;
-    if (job >= {jobs}) {{ return; }}
-    let channel = job % {all_channels};
+        self.add(&(windows + &lefts));
+        let join = self.joined(&folds, REDUCERS);
+        let body = format!(
+            "    let channel = job % {all_channels};
     let part = job / {all_channels};
-    let group = channel / {rows};
-    let row = left_row(channel % {rows}, group);
+    let channels = channel / {rows};
+    let row = left_row(channel % {rows}, channels);
     let end = min((part + 1u) * {part_length}, {places});
 {zeros}    for (var i = part * {part_length} + thread; i < end; i += {REDUCERS}u) {{
-        let here = place(i, group);
+        let here = place(i, channels);
         let y = {left};
 {terms}    }}
-{shares}    workgroupBarrier();
-    for (var half = {first}u; half > 0u; half /= 2u) {{
-        if (thread < half) {{
-{adds}        }}
-        workgroupBarrier();
+{join}    if (thread < {columns}u) {{
+        var sums = array<f32, {columns}>({sums});
+        put(part * {numel} + channel * {columns}u + thread, sums[thread]);
     }}
-    if (thread < {columns}u) {{
-        put(part * {numel} + channel * {columns}u + thread, sums[thread * {REDUCERS}u]);
-    }}
-}}
 ",
-            declarations = self.declarations(&results),
-            memory = columns * REDUCERS,
             left = widen(self.dtype, "b[row + left_depth(i)]"),
-            first = REDUCERS / 2,
+            sums = sums.join(", "),
         );
-        let mut sums = self.program(source, results, groups_for(channels * parts, 1));
-        sums.scratch = scratch(self.call, parts);
-        match parts {
-            1 => vec![sums],
-            _ => vec![sums, sum_of_parts(self.call, parts, "conv sum")],
-        }
+        self.finish(&Entry::workgroups("job", channels * parts, &jobs, REDUCERS), &body, parts)
     }
 
-    /// A workgroup per weight: its threads share the images and positions, and add their sums pairwise.
-    fn by_workgroup(&self, product: Product) -> Program {
+    /// A workgroup per weight: its threads share the images and positions, and add up their sums.
+    fn by_workgroup(&self, product: Product) -> Vec<Program> {
         let Product { rows, columns, .. } = product;
         let numel = self.call.outputs[0].1.numel();
         let places = self.places();
-        let results = self.results(false);
+        self.hand_on(1, false);
         let [all, matrix, columns, rows] = [numel, rows * columns, columns, rows].map(|n| self.n(n));
         let (windows, lefts) = (self.window_functions(&places), self.left_functions());
-        let source = format!(
-            "{declarations}var<workgroup> sums: array<f32, {REDUCERS}>;
-{windows}{lefts}
-@compute @workgroup_size({REDUCERS})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = team.x + team.y * groups.x;
-    if (at >= {all}) {{ return; }}
-    let group = at / {matrix};
-    let row = left_row(at / {columns} % {rows}, group);
+        self.add(&(windows + &lefts));
+        let join = self.joined(&[Fold::sum("sum", DType::F32)], REDUCERS);
+        let body = format!(
+            "    let channels = at / {matrix};
+    let row = left_row(at / {columns} % {rows}, channels);
     let here = tap(at % {columns});
     var sum = 0.0;
     for (var i = thread; i < {places}; i += {REDUCERS}u) {{
-        sum += window(place(i, group), here) * {left};
+        sum += window(place(i, channels), here) * {left};
     }}
-    sums[thread] = sum;
-    workgroupBarrier();
-    for (var half = {first}u; half > 0u; half /= 2u) {{
-        if (thread < half) {{ sums[thread] += sums[thread + half]; }}
-        workgroupBarrier();
+{join}    if (thread == 0u) {{
+        put(at, sum);
     }}
-    if (thread == 0u) {{
-        put(at, sums[0]);
-    }}
-}}
 ",
-            declarations = self.declarations(&results),
             left = widen(self.dtype, "b[row + left_depth(i)]"),
-            first = REDUCERS / 2,
         );
-        self.program(source, results, groups_for(numel, 1))
+        self.finish(&Entry::workgroups("at", numel, &all, REDUCERS), &body, 1)
     }
 }

@@ -17,14 +17,14 @@
 
 use super::Direction;
 use super::large::Elements;
-use super::wgsl::{Product, Shader};
+use super::wgsl::{Product, Text};
 use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
 use crate::op::matmul::large::fills;
 use crate::op::matmul::tiling::{DEPTH, large};
 use crate::shape::product;
 
-impl Shader<'_> {
+impl Text<'_> {
     /// The shader of an input gradient that has phases and fills the GPU; None if it does not.
     pub(super) fn by_phases(&self) -> Option<Vec<Program>> {
         let sizes = self.sizes;
@@ -45,8 +45,7 @@ impl Shader<'_> {
         let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false)?;
         let (tile, grid) = self.tile(product, tile, products, depth)?;
         let elements = self.elements_of_phases(&self.n(columns));
-        let results = self.results(elements.fours);
-        Some(vec![self.large_product(rows, tile, grid, &elements, results)])
+        Some(self.large_product(rows, tile, grid, &elements, 1))
     }
 
     /// The product of the phase with the most taps.
@@ -75,7 +74,7 @@ impl Shader<'_> {
         Elements {
             functions: functions.concat(),
             range: format!(
-                "    let this_phase = phase_of(team.z / {groups});
+                "    let this_phase = phase_of(group.z / {groups});
     phase = this_phase;
     let first = 0u;
     let end = this_phase.depth;

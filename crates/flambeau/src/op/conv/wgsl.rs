@@ -17,10 +17,9 @@
 use super::{Direction, Sizes};
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Program, Trust};
+use crate::ir::program::{Bound, Program};
 use crate::op::parts::{scratch, sum_of_parts};
-use crate::shader::results::Results;
-use crate::shader::{Params, groups_for, storage_type, widen};
+use crate::shader::{Entry, Fold, Shader, widen};
 use crate::shape::product;
 use std::cell::RefCell;
 
@@ -32,26 +31,20 @@ const FEW_ROWS: usize = 4;
 pub(super) const BUSY: usize = 512;
 
 pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> Vec<Program> {
-    let shader = || Shader {
-        direction,
-        sizes,
-        call,
-        dtype: call.outputs[0].1.dtype,
-        params: RefCell::new(Params::of(call.tier)),
-    };
-    let product = shader().product();
-    let narrow = (product.rows <= FEW_ROWS).then(|| shader().narrow(product)).flatten();
-    let large = || shader().by_phases().or_else(|| shader().large(product));
-    narrow.or_else(large).unwrap_or_else(|| shader().tiled(product))
+    let text = || Text::new(direction, sizes, call);
+    let product = text().product();
+    let narrow = (product.rows <= FEW_ROWS).then(|| text().narrow(product)).flatten();
+    let large = || text().by_phases().or_else(|| text().large(product));
+    narrow.or_else(large).unwrap_or_else(|| text().tiled(product))
 }
 
-pub(super) struct Shader<'a> {
+/// The text of a shader.
+pub(super) struct Text<'a> {
     pub direction: Direction,
     pub sizes: &'a Sizes,
     pub call: &'a StructuredCall,
     pub dtype: DType,
-    /// The numbers that the text has named so far.
-    pub params: RefCell<Params>,
+    shader: RefCell<Shader>,
 }
 
 /// Sizes of the product of one group.
@@ -95,15 +88,52 @@ impl Product {
     }
 }
 
-impl Shader<'_> {
-    /// WGSL that stands for a size.
-    pub fn n(&self, size: usize) -> String {
-        self.params.borrow_mut().size(size)
+impl<'a> Text<'a> {
+    fn new(direction: Direction, sizes: &'a Sizes, call: &'a StructuredCall) -> Text<'a> {
+        let dtype = call.outputs[0].1.dtype;
+        let mut shader = Shader::new(call.op.name(), call.tier);
+        shader.bind_elements(Bound::Input(0), "a", dtype, false);
+        shader.bind_elements(Bound::Input(1), "b", dtype, false);
+        (shader.specialise, shader.subgroups) = (true, call.subgroups);
+        Text { direction, sizes, call, dtype, shader: RefCell::new(shader) }
     }
 
-    /// How results are handed on that are not parts of sums.
-    pub fn results(&self, fours: bool) -> Results {
-        Results::new(self.call, &mut self.params.borrow_mut(), 2, fours)
+    /// WGSL that stands for a size.
+    pub fn n(&self, size: usize) -> String {
+        self.shader.borrow_mut().params.size(size)
+    }
+
+    /// Declares how results are handed on: to a scratch buffer if they are parts of sums.
+    pub fn hand_on(&self, parts: usize, fours: bool) {
+        let mut shader = self.shader.borrow_mut();
+        match parts {
+            1 => shader.hand_on(self.call, fours),
+            _ => shader.hand_on_parts(self.call, fours),
+        }
+        shader.scratch = scratch(self.call, parts);
+    }
+
+    /// Adds functions, types and workgroup memory.
+    pub fn add(&self, functions: &str) {
+        self.shader.borrow_mut().add(functions);
+    }
+
+    pub fn share(&self, name: &str, element: &str, count: usize) {
+        self.shader.borrow_mut().share(name, element, count);
+    }
+
+    /// WGSL that adds up these variables of a workgroup's threads.
+    pub fn joined(&self, sums: &[Fold], threads: usize) -> String {
+        self.shader.borrow_mut().joined(sums, threads)
+    }
+
+    /// The shader that makes results, or parts of sums and then results.
+    pub fn finish(&self, entry: &Entry, body: &str, parts: usize) -> Vec<Program> {
+        let program = self.shader.take().finish(entry, body);
+        match parts {
+            1 => vec![program],
+            _ => vec![program, sum_of_parts(self.call, parts, "conv sum")],
+        }
     }
 
     pub fn product(&self) -> Product {
@@ -241,20 +271,6 @@ fn window(p: Half, t: Half) -> f32 {{
         self.dims().into_iter().map(text).collect()
     }
 
-    /// Declares the operands, the results and the parameters; to be asked last, when all of these are known.
-    pub fn declarations(&self, results: &Results) -> String {
-        let stored = storage_type(self.dtype);
-        let Results { enable, declarations, bindings, functions } = results;
-        format!(
-            "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
-@group(0) @binding(1) var<storage, read> b: array<{stored}>;
-{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
-{functions}",
-            uniform = 2 + bindings.len(),
-            vectors = self.params.borrow().vectors()
-        )
-    }
-
     /// WGSL of the left operand: the offset of an element is `left_row(row, group) + left_depth(step)`.
     pub fn left_functions(&self) -> String {
         let sizes = self.sizes;
@@ -310,21 +326,6 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         self.n(if self.direction == Direction::Weight { depth } else { columns })
     }
 
-    pub fn program(&self, source: String, results: Results, groups: [u32; 3]) -> Program {
-        Program {
-            label: self.call.op.name(),
-            source: source.into(),
-            entry: "main".into(),
-            bindings: [vec![Bound::Input(0), Bound::Input(1)], results.bindings].concat(),
-            params: self.params.take().list,
-            groups,
-            scratch: Vec::new(),
-            trust: Trust::OURS,
-            checks: None,
-            specialise: true,
-        }
-    }
-
     /// Results tile by tile, in parts of the depth where there are several.
     fn tiled(&self, product: Product) -> Vec<Program> {
         let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups);
@@ -340,7 +341,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
         let (quad, step) = if weight { ("slow", "fast") } else { ("fast", "slow") };
         let half = |index: &str, is_tap: bool| match is_tap {
             true => format!("tap({index})"),
-            false => format!("place({index}, group)"),
+            false => format!("place({index}, channels)"),
         };
         let step_half = half("k0 + step", !weight);
         let column = |j: usize| half(&format!("first_column + quad * 4u + {j}u"), weight);
@@ -354,29 +355,27 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
             for j in 0..4 {
                 let row = format!("first_row + (slow + {}u) * 4u + {j}u", r * side);
                 let comma = if j < 3 { "," } else { ");" };
-                loads += &format!("            left({row}, k0 + fast, group, depth_offset){comma}\n");
+                loads += &format!("            left({row}, k0 + fast, channels, depth_offset){comma}\n");
             }
-            sums += &format!("            let a{r} = tile_a[i * {pitch_a}u + local.y + {}u];\n", r * side);
+            sums += &format!("            let a{r} = tile_a[i * {pitch_a}u + slow + {}u];\n", r * side);
             for (j, component) in ["x", "y", "z", "w"].into_iter().enumerate() {
                 zeros += &format!("    var sum{r}{j} = vec4<f32>(0.0);\n");
                 sums += &format!("            sum{r}{j} += a{r}.{component} * right;\n");
-                let row = format!("first_row + (local.y + {}u) * 4u + {j}u", r * side);
+                let row = format!("first_row + (slow + {}u) * 4u + {j}u", r * side);
                 stores +=
-                    &format!("    store({row}, first_column + local.x * 4u, group, part, sum{r}{j});\n");
+                    &format!("    store({row}, first_column + fast * 4u, channels, part, sum{r}{j});\n");
             }
         }
         let (target, row_pitch) = self.target();
-        let results = match parts {
-            1 => self.results(false),
-            _ => Results::of_parts(self.call, 2, false),
-        };
+        self.hand_on(parts, false);
         let row_pitch = self.n(row_pitch);
         let windows = self.window_functions(places);
         let lefts = self.left_functions();
-        let source = format!(
-            "{declarations}var<workgroup> tile_a: array<vec4<f32>, {length_a}>;
-var<workgroup> tile_b: array<vec4<f32>, {length_b}>;
-{windows}{lefts}fn left(row: u32, step: u32, group: u32, depth_offset: u32) -> f32 {{
+        self.share("tile_a", "vec4<f32>", side * pitch_a);
+        self.share("tile_b", "vec4<f32>", side * pitch_b);
+        self.add(&(windows + &lefts));
+        self.add(&format!(
+            "fn left(row: u32, step: u32, group: u32, depth_offset: u32) -> f32 {{
     if (row >= {rows} || step >= {depth}) {{ return 0.0; }}
     return {left};
 }}
@@ -387,15 +386,12 @@ fn store(row: u32, first: u32, group: u32, part: u32, values: vec4<f32>) {{
         if (column < {columns}) {{ put(part * {numel} + {target} + row * {row_pitch}, values[j]); }}
     }}
 }}
-
-@compute @workgroup_size({side}, {side})
-fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32, @builtin(num_workgroups) groups: vec3<u32>) {{
-    let job = team.x + team.y * groups.x;
-    if (job >= {all_jobs}) {{ return; }}
-    let first_row = job % {down} * {tile_rows}u;
+"
+        ));
+        let body = format!(
+            "    let first_row = job % {down} * {tile_rows}u;
     let first_column = job / {down} % {across} * {tile_columns}u;
-    let group = job / {down} / {across} % {groups_of_channels};
+    let channels = job / {down} / {across} % {groups_of_channels};
     let part = job / {down} / {across} / {groups_of_channels};
     let fast = thread % {side}u;
     let slow = thread / {side}u;
@@ -408,15 +404,11 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
         tile_b[step * {pitch_b}u + quad] = vec4<f32>({elements});
         workgroupBarrier();
         for (var i = 0u; i < {side}u; i++) {{
-            let right = tile_b[i * {pitch_b}u + local.x];
+            let right = tile_b[i * {pitch_b}u + fast];
 {sums}        }}
         workgroupBarrier();
     }}
-{stores}}}
-",
-            declarations = self.declarations(&results),
-            length_a = side * pitch_a,
-            length_b = side * pitch_b,
+{stores}",
             tile_rows = 4 * side * tall,
             tile_columns = 4 * side,
             elements = match weight {
@@ -425,11 +417,7 @@ fn main(@builtin(workgroup_id) team: vec3<u32>, @builtin(local_invocation_id) lo
             }
             .join(", "),
         );
-        let mut tiles = self.program(source, results, groups_for(jobs, 1));
-        tiles.scratch = scratch(self.call, parts);
-        match parts {
-            1 => vec![tiles],
-            _ => vec![tiles, sum_of_parts(self.call, parts, "conv sum")],
-        }
+        let entry = Entry::workgroups("job", jobs, &all_jobs, side * side);
+        self.finish(&entry, &body, parts)
     }
 }

@@ -5,9 +5,8 @@
 use super::Sizes;
 use super::simple::matrix;
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Program, Trust};
-use crate::shader::results::Results;
-use crate::shader::{Params, ZERO, groups_for, storage_type, widen};
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::{Entry, Shader, ZERO, widen};
 
 /// Rows and columns of C per thread.
 const BLOCK: usize = 4;
@@ -16,16 +15,17 @@ const THREADS: usize = 32;
 
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (a, b) = (&call.inputs[0], &call.inputs[1]);
-    let (_, c) = &call.outputs[0];
-    let mut params = Params::default();
+    let mut shader = Shader::new("matmul", Tier::General);
+    let params = &mut shader.params;
     let blocks = [sizes.m.div_ceil(BLOCK), sizes.n.div_ceil(BLOCK)];
     let threads = sizes.batches * blocks[0] * blocks[1];
     let [count, m, n, k, down, across] =
         [threads, sizes.m, sizes.n, sizes.k, blocks[0], blocks[1]].map(|size| params.size(size));
-    let (find_a, [row_a, step_a]) = matrix(&mut params, a, "a");
-    let (find_b, [step_b, column_b]) = matrix(&mut params, b, "b");
-    let stored = storage_type(c.dtype);
-    let Results { enable, declarations, bindings, functions } = Results::new(call, &mut params, 2, false);
+    let (find_a, [row_a, step_a]) = matrix(params, a, "a");
+    let (find_b, [step_b, column_b]) = matrix(params, b, "b");
+    shader.bind_elements(Bound::Input(0), "a", a.meta.dtype, false);
+    shader.bind_elements(Bound::Input(1), "b", b.meta.dtype, false);
+    shader.hand_on(call, false);
     let (mut starts, mut reads, mut sums) = (String::new(), String::new(), String::new());
     let mut writes = String::new();
     for i in 0..BLOCK {
@@ -45,37 +45,13 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
         }
         writes += "    }\n";
     }
-    let source = format!(
-        "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
-@group(0) @binding(1) var<storage, read> b: array<{stored}>;
-{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-{functions}
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let block = (group.x + group.y * groups.x) * {THREADS}u + thread;
-    if (block >= {count}) {{ return; }}
-    let column = block % {across} * {BLOCK}u;
+    let body = format!(
+        "    let column = block % {across} * {BLOCK}u;
     let row = block / {across} % {down} * {BLOCK}u;
     let batch = block / ({across} * {down});
 {find_a}{find_b}{starts}    for (var i = {ZERO}; i < {k}; i++) {{
 {reads}{sums}    }}
-{writes}}}
-",
-        uniform = 2 + bindings.len(),
-        vectors = params.vectors(),
+{writes}"
     );
-    Program {
-        label: "matmul",
-        source: source.into(),
-        entry: "main".into(),
-        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
-        params: params.list,
-        groups: groups_for(threads, THREADS),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
-    }
+    shader.finish(&Entry::threads("block", threads, &count, THREADS), &body)
 }

@@ -16,10 +16,9 @@ use super::Sizes;
 use super::tiled::{Read, Side};
 use super::tiling::{DEPTH, Tile, part_length};
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Param, Program, Tier, Trust};
+use crate::ir::program::{Param, Program, Tier};
 use crate::op::parts::scratch;
-use crate::shader::Params;
-use crate::shader::results::Results;
+use crate::shader::{Entry, Params, Shader};
 use std::fmt::Write;
 
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
@@ -200,17 +199,24 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
     let threads = tile.threads[0] * tile.threads[1];
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut params = Params::of(call.tier);
+    let mut shader = Shader::new("matmul", call.tier);
+    let params = &mut shader.params;
     let [pm, pn, pk, pbatches, length] =
         [m, n, k, batches, part_length(k, parts)].map(|size| params.size(size));
-    let load_a = Loader::new(&a, threads, &pk, &mut params, call);
-    let load_b = Loader::new(&b, threads, &pk, &mut params, call);
-    let bases = base(&a, &mut params) + &base(&b, &mut params);
+    let load_a = Loader::new(&a, threads, &pk, params, call);
+    let load_b = Loader::new(&b, threads, &pk, params, call);
+    let bases = base(&a, params) + &base(&b, params);
     let fours = n.is_multiple_of(4);
-    let Results { enable, declarations, bindings, functions } = match parts {
-        1 => Results::new(call, &mut params, 2, fours),
-        _ => Results::of_parts(call, 2, fours),
-    };
+    a.bind(0, &mut shader);
+    b.bind(1, &mut shader);
+    match parts {
+        1 => shader.hand_on(call, fours),
+        _ => shader.hand_on_parts(call, fours),
+    }
+    shader.share("lines_a", "f32", rows * DEPTH);
+    shader.share("lines_b", "vec4<f32>", columns * DEPTH / 4);
+    shader.scratch = scratch(call, parts);
+    shader.specialise = true;
     let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
     let load = |k0: &str| match (call.tier, k.is_multiple_of(DEPTH)) {
         (Tier::General, _) => both(k0, true),
@@ -221,14 +227,8 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
             both(k0, true)
         ),
     };
-    let source = format!(
-        "{enable}{declare_a}{declare_b}{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
-var<workgroup> lines_a: array<f32, {memory_a}>;
-var<workgroup> lines_b: array<vec4<f32>, {memory_b}>;
-{functions}
-@compute @workgroup_size({threads})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
-{position}    let row0 = group.y * {rows}u;
+    let body = format!(
+        "{position}    let row0 = group.y * {rows}u;
     let column0 = group.x * {columns}u;
     let job = group.z;
     let batch = job % {pbatches};
@@ -240,14 +240,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {load_next}        }}
 {steps}        workgroupBarrier();
     }}
-{write}}}
-",
-        uniform = 2 + bindings.len(),
-        vectors = params.vectors(),
-        declare_a = a.declaration(0),
-        declare_b = b.declaration(1),
-        memory_a = rows * DEPTH,
-        memory_b = columns * DEPTH / 4,
+{write}",
         position = position(tile),
         places_a = load_a.places(),
         places_b = load_b.places(),
@@ -259,22 +252,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         steps = steps(tile, load_b.shuffle(), call.tier),
         write = match call.tier {
             Tier::General => write_in_loops(tile, fours, [&pm, &pn]),
-            Tier::Specialised => results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect(),
+            Tier::Specialised =>
+                results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect(),
         },
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
-    Program {
-        label: "matmul",
-        source: source.into(),
-        entry: "main".into(),
-        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
-        params: params.list,
-        groups,
-        scratch: scratch(call, parts),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: true,
-    }
+    shader.finish(&Entry::grid(groups, threads), &body)
 }
 
 /// `base_a`: where the batch's matrix starts.

@@ -2,31 +2,22 @@
 
 use super::Sizes;
 use crate::ir::call::{Operand, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Trust};
-use crate::shader::results::Results;
-use crate::shader::{Params, ZERO, groups_for, lane_type, storage_type, widen};
+use crate::ir::program::{Bound, Param, Program, Tier};
+use crate::shader::{Entry, Params, Shader, ZERO, lane_type, widen};
 
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes) -> Program {
     let (a, b) = (&call.inputs[0], &call.inputs[1]);
     let (_, c) = &call.outputs[0];
-    let mut params = Params::default();
+    let mut shader = Shader::new("matmul", Tier::General);
+    let params = &mut shader.params;
     let [numel, m, n, k] = [c.numel(), sizes.m, sizes.n, sizes.k].map(|size| params.size(size));
-    let (find_a, [row_a, stride_a]) = matrix(&mut params, a, "a");
-    let (find_b, [stride_b, column_b]) = matrix(&mut params, b, "b");
-    let (lane, stored) = (lane_type(c.dtype), storage_type(c.dtype));
-    let Results { enable, declarations, bindings, functions } = Results::new(call, &mut params, 2, false);
-    let source = format!(
-        "{enable}@group(0) @binding(0) var<storage, read> a: array<{stored}>;
-@group(0) @binding(1) var<storage, read> b: array<{stored}>;
-{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-{functions}
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (group.x + group.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-    let column = at % {n};
+    let (find_a, [row_a, stride_a]) = matrix(params, a, "a");
+    let (find_b, [stride_b, column_b]) = matrix(params, b, "b");
+    shader.bind_elements(Bound::Input(0), "a", a.meta.dtype, false);
+    shader.bind_elements(Bound::Input(1), "b", b.meta.dtype, false);
+    shader.hand_on(call, false);
+    let body = format!(
+        "    let column = at % {n};
     let row = at / {n} % {m};
     let batch = at / ({n} * {m});
 {find_a}    at_a += row * {row_a};
@@ -36,25 +27,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         sum += {read_a} * {read_b};
     }}
     put(at, sum);
-}}
 ",
-        uniform = 2 + bindings.len(),
-        vectors = params.vectors(),
+        lane = lane_type(c.dtype),
         read_a = widen(a.meta.dtype, &format!("a[at_a + i * {stride_a}]")),
         read_b = widen(b.meta.dtype, &format!("b[at_b + i * {stride_b}]")),
     );
-    Program {
-        label: "matmul",
-        source: source.into(),
-        entry: "main".into(),
-        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
-        params: params.list,
-        groups: groups_for(c.numel(), 64),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
-    }
+    shader.finish(&Entry::threads("at", c.numel(), &numel, 64), &body)
 }
 
 /// WGSL that finds where a batch's matrix starts (`at_<name>`), and its strides along rows and columns.

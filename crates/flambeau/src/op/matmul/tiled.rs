@@ -18,10 +18,9 @@ use super::Sizes;
 use super::tiling::Tiling;
 use crate::ir::access::{Axis, Level};
 use crate::ir::call::{Operand, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Trust};
+use crate::ir::program::{Bound, Param, Program, Tier};
 use crate::op::parts::scratch;
-use crate::shader::results::Results;
-use crate::shader::{Params, storage_type};
+use crate::shader::{Entry, Params, Shader};
 use std::fmt::Write;
 
 /// How a thread reads its block of 4 steps along K by 4 rows of A (or columns of B) from memory.
@@ -89,10 +88,8 @@ impl<'a> Side<'a> {
         Side { name, operand, across, along_k, read: Read::of(level, across, along_k), tile }
     }
 
-    pub fn declaration(&self, binding: usize) -> String {
-        let stored = storage_type(self.operand.meta.dtype);
-        let element = if self.read.is_vector() { format!("vec4<{stored}>") } else { stored.to_string() };
-        format!("@group(0) @binding({binding}) var<storage, read> {}: array<{element}>;\n", self.name)
+    pub fn bind(&self, input: usize, shader: &mut Shader) {
+        shader.bind_elements(Bound::Input(input), self.name, self.operand.meta.dtype, self.read.is_vector());
     }
 
     /// `fn find_a(batch) -> u32`, the offset of a batch's matrix, and
@@ -178,30 +175,32 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tiling: &Tiling) -> 
     let [rows, columns] = tiling.tile;
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut params = Params::default();
+    let mut shader = Shader::new("matmul", Tier::General);
+    let params = &mut shader.params;
     let jobs = params.size(batches * tiling.parts);
     let count = params.size(batches);
     let (pk, part) = (params.size(k), params.size(tiling.part_length(k)));
     let (threads_m, threads_n) = (tiling.threads()[0], tiling.threads()[1]);
     let threads = threads_m * threads_n * tiling.slices;
-    let write = write([m, n], &mut params);
+    let write = write([m, n], params);
     let fours = n.is_multiple_of(4);
-    let Results { enable, declarations, bindings, functions } = match tiling.parts {
-        1 => Results::new(call, &mut params, 2, fours),
-        _ => Results::of_parts(call, 2, fours),
-    };
-    let source = format!(
-        "{enable}{declare_a}{declare_b}{declarations}@group(0) @binding({uniform}) var<uniform> params: array<vec4<u32>, VECTORS>;
-// Lines of A, then lines of B.
-var<workgroup> lines: array<vec4<f32>, {memory}>;
-
-{functions_a}{functions_b}{functions}{write}
-fn swizzle(column: u32, line: u32) -> u32 {{ return column ^ ((line / 4u * 2u) & {mask}u); }}
-
-@compute @workgroup_size({threads})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32,
-        @builtin(num_workgroups) groups: vec3<u32>) {{
-{position}    let row0 = group.y * {rows}u;
+    a.bind(0, &mut shader);
+    b.bind(1, &mut shader);
+    match tiling.parts {
+        1 => shader.hand_on(call, fours),
+        _ => shader.hand_on_parts(call, fours),
+    }
+    shader.scratch = scratch(call, tiling.parts);
+    // Lines of A, then lines of B.
+    shader.share("lines", "vec4<f32>", (rows + columns) * tiling.depth / 4);
+    let functions = [a.functions(&mut shader.params), b.functions(&mut shader.params), write].concat();
+    shader.add(&functions);
+    shader.add(&format!(
+        "fn swizzle(column: u32, line: u32) -> u32 {{ return column ^ ((line / 4u * 2u) & {}u); }}\n",
+        (rows.min(columns) / 4).min(8) - 1
+    ));
+    let body = format!(
+        "{position}    let row0 = group.y * {rows}u;
     let column0 = group.x * {columns}u;
     for (var job = group.z; job < {jobs}; job += groups.z) {{
         let batch = job % {count};
@@ -214,15 +213,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {prefetch_next}{compute}            workgroupBarrier();
         }}
 {finish}    }}
-}}
 ",
-        uniform = 2 + bindings.len(),
-        declare_a = a.declaration(0),
-        declare_b = b.declaration(1),
-        functions_a = a.functions(&mut params),
-        functions_b = b.functions(&mut params),
-        memory = (rows + columns) * tiling.depth / 4,
-        mask = (rows.min(columns) / 4).min(8) - 1,
         position = position(tiling),
         zero = for_each_result(tiling, |_, name| format!("        var {name} = vec4<f32>();\n")),
         prefetch_first = prefetch(&a, &b, tiling, threads, "first", true),
@@ -232,21 +223,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         finish = finish(tiling),
         depth = tiling.depth,
     );
-    let source = source.replace("VECTORS", &params.vectors().to_string());
     let groups =
         [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * tiling.parts).min(65_535) as u32];
-    Program {
-        label: "matmul",
-        source: source.into(),
-        entry: "main".into(),
-        bindings: [vec![Bound::Input(0), Bound::Input(1)], bindings].concat(),
-        params: params.list,
-        groups,
-        scratch: scratch(call, tiling.parts),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
-    }
+    shader.finish(&Entry::grid(groups, threads), &body)
 }
 
 /// The blocks a thread loads each round: (its number as WGSL, which side).

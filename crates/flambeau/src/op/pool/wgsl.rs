@@ -3,97 +3,49 @@
 use super::{Divisor, Pool, PoolKind, Window};
 use crate::dtype::DType;
 use crate::ir::call::{Kernels, StructuredCall};
-use crate::ir::program::{Bound, Program, Trust};
-use crate::shader::results::Results;
-use crate::shader::{Params, ZERO, groups_for, narrow, storage_type, widen};
+use crate::ir::program::{Bound, Program};
+use crate::shader::{Entry, Shader, ZERO, narrow, widen};
 use crate::shape::product;
 use std::cell::RefCell;
 
 pub(super) fn program(op: &Pool, call: &StructuredCall) -> Program {
     let dtype = call.outputs[0].1.dtype;
-    let text = Text { pool: op, params: RefCell::new(Params::of(call.tier)) };
-    let numel = text.n(call.outputs[0].1.numel());
-    let stored = storage_type(dtype);
-    let (operands, mut bindings) = operands(op.kind);
-    let results = match op.kind {
-        PoolKind::Max => maxima(stored),
-        _ => Results::new(call, &mut text.params.borrow_mut(), bindings.len(), false),
-    };
-    bindings.extend(results.bindings);
+    let text = Text { pool: op, shader: RefCell::new(Shader::new(op.name(), call.tier)) };
+    let count = call.outputs[0].1.numel();
+    let numel = text.n(count);
+    bind(op.kind, call, &mut text.shader.borrow_mut());
     let body = match op.kind {
         PoolKind::Max | PoolKind::Mean(_) => text.over_window(dtype),
         PoolKind::MaxBackward | PoolKind::MeanBackward(_) => text.over_windows_of_element(dtype),
     };
-    let params = text.params.into_inner();
-    let source = format!(
-        "{enable}{operands}{declarations}@group(0) @binding({last}) var<uniform> params: array<vec4<u32>, {vectors}>;
-{functions}
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (group.x + group.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-{body}}}
-",
-        enable = if dtype == DType::F16 { "enable f16;\n" } else { results.enable },
-        operands = operands.replace("STORED", stored),
-        declarations = results.declarations,
-        functions = results.functions,
-        last = bindings.len(),
-        vectors = params.vectors(),
-    );
-    Program {
-        label: op.name(),
-        source: source.into(),
-        entry: "main".into(),
-        bindings,
-        params: params.list,
-        groups: groups_for(call.outputs[0].1.numel(), 64),
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: true,
-    }
+    let mut shader = text.shader.into_inner();
+    shader.specialise = true;
+    shader.finish(&Entry::threads("at", count, &numel, 64), &body)
 }
 
-fn operands(kind: PoolKind) -> (&'static str, Vec<Bound>) {
-    match kind {
-        PoolKind::MaxBackward => (
-            "@group(0) @binding(0) var<storage, read> x: array<STORED>;
-@group(0) @binding(1) var<storage, read> places: array<i32>;
-",
-            vec![Bound::Input(0), Bound::Input(1)],
-        ),
-        PoolKind::Max | PoolKind::Mean(_) | PoolKind::MeanBackward(_) => {
-            ("@group(0) @binding(0) var<storage, read> x: array<STORED>;\n", vec![Bound::Input(0)])
-        }
+/// Declares operands and results. Maxima have a second result: where they were found.
+fn bind(kind: PoolKind, call: &StructuredCall, shader: &mut Shader) {
+    shader.bind_elements(Bound::Input(0), "x", call.inputs[0].meta.dtype, false);
+    if kind == PoolKind::MaxBackward {
+        shader.bind(Bound::Input(1), "places", "i32");
     }
-}
-
-/// Maxima have a second result: where they were found.
-fn maxima(stored: &str) -> Results {
-    Results {
-        enable: "",
-        declarations: format!(
-            "@group(0) @binding(1) var<storage, read_write> y: array<{stored}>;
-@group(0) @binding(2) var<storage, read_write> places: array<i32>;
-"
-        ),
-        bindings: vec![Bound::Output(0), Bound::Output(1)],
-        functions: String::new(),
+    if kind != PoolKind::Max {
+        return shader.hand_on(call, false);
     }
+    shader.bind_elements(Bound::Output(0), "y", call.outputs[0].1.dtype, false);
+    shader.bind(Bound::Output(1), "places", "i32");
 }
 
 /// A shader's text, and the numbers that it has named so far.
 struct Text<'a> {
     pool: &'a Pool,
-    params: RefCell<Params>,
+    shader: RefCell<Shader>,
 }
 
 impl Text<'_> {
     /// WGSL that stands for a size.
     fn n(&self, size: usize) -> String {
-        self.params.borrow_mut().size(size)
+        self.shader.borrow_mut().params.size(size)
     }
 
     /// WGSL of ⌊i·a / b⌋ and ⌈i·a / b⌉, without leaving 32 bits where sizes are below 65,536. Where b is 0, nothing asks.
@@ -189,7 +141,7 @@ impl Text<'_> {
                         "    for (var k{d} = {start}; k{d} < {kernel}; k{d}++) {{
     let i{d} = {o} * {stride} + k{d} * {dilation} - {padding};
     if (i{d} < {input}) {{\n",
-                        start = self.params.borrow().tier().either(ZERO, "0u"),
+                        start = self.shader.borrow().params.tier().either(ZERO, "0u"),
                     );
                     close += "    }}\n";
                 }

@@ -10,8 +10,8 @@
 use super::gates::{self, Buffers, Numbers};
 use super::{Direction, Recurrence, Sizes};
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Param, Program, Trust};
-use crate::shader::{Params, ZERO};
+use crate::ir::program::{Bound, Param, Program, Tier};
+use crate::shader::{Entry, Params, Shader, ZERO};
 use std::fmt::Write;
 
 /// Threads of a workgroup.
@@ -62,7 +62,7 @@ impl Tile {
 }
 
 /// The parts of the shader that are the same for its functions.
-struct Shader<'a> {
+struct Text<'a> {
     op: &'a Recurrence,
     tile: Tile,
     vectors: bool,
@@ -77,25 +77,12 @@ pub(super) fn programs(
     without_barriers: bool,
 ) -> Vec<Program> {
     let tile = Tile::of(op, without_barriers);
-    let mut params = Params::default();
-    let numbers = numbers(&mut params, op, sizes, 0);
+    let mut shader = Shader::new(call.op.name(), Tier::General);
+    let numbers = numbers(&mut shader.params, op, sizes, 0);
     let vectors = !without_barriers && sizes.units.is_multiple_of(4);
-    let shader = Shader { op, tile, vectors, numbers: &numbers };
-    let buffers = Buffers::of(op, call.inputs.len());
-    let inputs = (0..buffers.inputs.len()).map(Bound::Input);
-    let bindings = inputs.chain((0..buffers.outputs.len()).map(Bound::Output)).collect();
-    let program = Program {
-        label: call.op.name(),
-        source: shader.text(&buffers, params.vectors()).into(),
-        entry: "main".into(),
-        bindings,
-        params: Vec::new(),
-        groups: [sizes.units.div_ceil(tile.units()) as u32, sizes.batch.div_ceil(tile.rows()) as u32, 1],
-        scratch: Vec::new(),
-        trust: Trust::OURS,
-        checks: None,
-        specialise: false,
-    };
+    let text = Text { op, tile, vectors, numbers: &numbers };
+    let groups = [sizes.units.div_ceil(tile.units()) as u32, sizes.batch.div_ceil(tile.rows()) as u32, 1];
+    let program = text.program(shader, &Buffers::of(op, call.inputs.len()), groups);
     let step = |time: usize| {
         let mut params = Params::default();
         self::numbers(&mut params, op, sizes, time);
@@ -119,7 +106,7 @@ fn numbers(params: &mut Params, op: &Recurrence, sizes: &Sizes, time: usize) -> 
     }
 }
 
-impl Shader<'_> {
+impl Text<'_> {
     /// The type of what products read.
     fn element(&self) -> &'static str {
         if self.vectors { "vec4<f32>" } else { "f32" }
@@ -130,26 +117,18 @@ impl Shader<'_> {
         if self.op.direction == Direction::Backward { self.op.kind.gates() } else { 1 }
     }
 
-    fn text(&self, buffers: &Buffers, words: usize) -> String {
-        let mut text = String::new();
-        let access = |output: bool| if output { "read_write" } else { "read" };
-        let inputs = buffers.inputs.iter().map(|buffer| (buffer, false));
-        let outputs = buffers.outputs.iter().map(|buffer| (buffer, true));
-        for (binding, (&(name, of_product), output)) in inputs.chain(outputs).enumerate() {
-            let (access, element) = (access(output), if of_product { self.element() } else { "f32" });
-            _ = writeln!(
-                text,
-                "@group(0) @binding({binding}) var<storage, {access}> {name}: array<{element}>;"
-            );
+    fn program(&self, mut shader: Shader, buffers: &Buffers, groups: [u32; 3]) -> Program {
+        let inputs = buffers.inputs.iter().enumerate().map(|(k, buffer)| (Bound::Input(k), buffer));
+        let outputs = buffers.outputs.iter().enumerate().map(|(k, buffer)| (Bound::Output(k), buffer));
+        for (bound, &(name, of_product)) in inputs.chain(outputs) {
+            shader.bind(bound, name, if of_product { self.element() } else { "f32" });
         }
-        let binding = buffers.inputs.len() + buffers.outputs.len();
-        _ = writeln!(text, "@group(0) @binding({binding}) var<uniform> params: array<vec4<u32>, {words}>;");
-        text += &gates::functions(self.op, buffers, self.numbers, self.vectors);
-        text += &match self.tile.slices {
-            1 => self.alone(),
-            _ => self.shared(),
+        shader.add(&gates::functions(self.op, buffers, self.numbers, self.vectors));
+        let (body, threads) = match self.tile.slices {
+            1 => (self.alone(&mut shader), ALONE),
+            _ => (self.shared(&mut shader), THREADS),
         };
-        text
+        shader.finish(&Entry::grid(groups, threads), &body)
     }
 
     /// WGSL that leaves a thread's 4 × 4 sums over its slice in `sum0` … `sum3`.
@@ -218,7 +197,7 @@ impl Shader<'_> {
     }
 
     /// Each thread finishes its own results: no barriers.
-    fn alone(&self) -> String {
+    fn alone(&self, shader: &mut Shader) -> String {
         let Numbers { time, batch, units, .. } = self.numbers;
         let mut done = String::new();
         for i in 0..4 {
@@ -232,19 +211,15 @@ impl Shader<'_> {
                 }
             }
         }
-        format!(
+        shader.add(&format!(
             "fn done(row: u32, unit: u32, state: vec4<f32>) {{
     if (row >= {batch} || unit >= {units}) {{ return; }}
     let result = finish(row, unit, state, fetch(row, unit));
 {}}}
-
-@compute @workgroup_size({ALONE})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
-{}{done}}}
 ",
             self.put_singles(&format!("({time} * {batch} + row)"), "unit"),
-            self.product(),
-        )
+        ));
+        self.product() + &done
     }
 
     /// Stores what `result` has for the next step's product, number by number.
@@ -281,7 +256,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 
     /// The threads of a workgroup add up their slices, and some of them finish.
-    fn shared(&self) -> String {
+    fn shared(&self, shader: &mut Shader) -> String {
         let Numbers { time, batch, units, .. } = self.numbers;
         let Tile { across, slices, gated, .. } = self.tile;
         let (rows, own_units, results) = (self.tile.rows(), self.tile.units(), self.tile.results());
@@ -309,14 +284,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 )
             }
         };
-        format!(
-            "var<workgroup> sums: array<vec4<f32>, {SUMS}>;
-// Shuffled, so that threads that store or read at once meet different banks.
+        shader.share("sums", "vec4<f32>", SUMS);
+        shader.add(&format!(
+            "// Shuffled, so that threads that store or read at once meet different banks.
 fn place(slice: u32, entry: u32) -> u32 {{ return slice * {results}u + (entry ^ (slice & 7u)); }}
-
-@compute @workgroup_size({THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {{
-    let own_row = group.y * {rows}u + thread / {own_units}u;
+"
+        ));
+        format!(
+            "    let own_row = group.y * {rows}u + thread / {own_units}u;
     let own_unit = group.x * {own_units}u + thread % {own_units}u;
     let ready = thread < {finishing}u && own_row < {batch} && own_unit < {units};
     var fetched = Fetched();
@@ -336,8 +311,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var part = 0u; part < {parts}u; part++) {{ state += {taken}; }}
         result = finish(own_row, own_unit, state, fetched);
     }}
-{put}}}
-",
+{put}",
             product = self.product(),
         )
     }

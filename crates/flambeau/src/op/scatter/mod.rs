@@ -9,8 +9,8 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Checked, Param, Program, Trust};
-use crate::shader::{self, Params, ZERO, narrow, status_declaration, storage_type, widen};
+use crate::ir::program::{Bound, Checked, Param, Program, Tier};
+use crate::shader::{self, Entry, Shader, ZERO, narrow, widen};
 use crate::shape::Shape;
 
 /// What happens at an indexed place.
@@ -137,7 +137,8 @@ impl Scatter {
     /// Scatters the values of indexes start..end of every line; the first part starts from the base.
     fn part(&self, call: &StructuredCall, start: usize, end: usize) -> Program {
         let (base, index, values) = (&call.inputs[0].meta, &call.inputs[1].meta, &call.inputs[2].meta);
-        let mut params = Params::default();
+        let mut shader = Shader::new(self.name(), Tier::General);
+        let params = &mut shader.params;
         let numel = params.size(base.numel());
         let (strides, value_strides) = (base.shape.strides(), values.shape.strides());
         let found = &call.inputs[1].access.levels[0];
@@ -161,7 +162,7 @@ impl Scatter {
         let index_step = params.stride(found.axes[self.dim].stride);
         let offset = params.push(Param::Offset(found.offset.clone()));
         let size = params.size(base.shape[self.dim]);
-        let fault = shader::fault(&mut params, call.node, "found");
+        let fault = shader::fault(params, call.node, "found");
         let read = |name: &str, meta: &Meta, at: &str| widen(meta.dtype, &format!("{name}[{at}]"));
         let value = read("values", values, "line + j * step");
         let combine = match (self.mode, base.dtype) {
@@ -169,19 +170,14 @@ impl Scatter {
             (Mode::Add, DType::Bool) => format!("result = result || {value};"),
             (Mode::Add, _) => format!("result += {value};"),
         };
-        let source = format!(
-            "{enable}@group(0) @binding(0) var<storage, read> base: array<{stored}>;
-@group(0) @binding(1) var<storage, read> index: array<{index_type}>;
-@group(0) @binding(2) var<storage, read> values: array<{stored}>;
-@group(0) @binding(3) var<storage, read_write> out: array<{stored}>;
-{status}@group(0) @binding(5) var<uniform> params: array<vec4<u32>, {vectors}>;
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) thread: u32) {{
-    let at = (group.x + group.y * groups.x) * 64u + thread;
-    if (at >= {numel}) {{ return; }}
-    var line = 0u;
+        for (input, name) in ["base", "index", "values"].into_iter().enumerate() {
+            shader.bind_elements(Bound::Input(input), name, call.inputs[input].meta.dtype, false);
+        }
+        shader.bind_elements(Bound::Output(0), "out", base.dtype, false);
+        shader.bind_status();
+        shader.checks = Some(Checked::Index { op: self.name(), size: base.shape[self.dim] });
+        let body = format!(
+            "    var line = 0u;
     var indexes = {offset};
 {coordinates}    var result = {first};
     if ({inside}) {{
@@ -193,34 +189,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }}
     }}
     out[at] = {result};
-}}
 ",
-            enable = if base.dtype == DType::F16 { "enable f16;\n" } else { "" },
-            stored = storage_type(base.dtype),
-            index_type = storage_type(index.dtype),
-            status = status_declaration(4),
-            vectors = params.vectors(),
             first = read(if start == 0 { "base" } else { "out" }, base, "at"),
             result = narrow(base.dtype, "result"),
         );
-        Program {
-            label: self.name(),
-            source: source.into(),
-            entry: "main".into(),
-            bindings: vec![
-                Bound::Input(0),
-                Bound::Input(1),
-                Bound::Input(2),
-                Bound::Output(0),
-                Bound::Status,
-            ],
-            params: params.list,
-            groups: crate::shader::groups_for(base.numel(), 64),
-            scratch: Vec::new(),
-            trust: Trust::OURS,
-            checks: Some(Checked::Index { op: self.name(), size: base.shape[self.dim] }),
-            specialise: false,
-        }
+        shader.finish(&Entry::threads("at", base.numel(), &numel, 64), &body)
     }
 
     /// Where each value goes, as offsets into the base.

@@ -31,6 +31,35 @@ pub struct GpuConfig {
     pub pipeline_store: super::PipelineStore,
     /// Which kernels get pipelines with their sizes in them, beside those that hold for all sizes.
     pub specialise: Specialise,
+    /// Whether reductions use subgroups.
+    pub subgroups: Subgroups,
+}
+
+/// Whether the threads of a workgroup that reduce together look at each other's registers, subgroup by subgroup, where the
+/// device has such instructions. Sums are then added up in another order, so their last bits differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Subgroups {
+    /// Where all subgroups of an adapter have one size, so that a sum has one order in all kernels; unless the environment
+    /// variable `FLAMBEAU_SUBGROUPS` says `never` or `always`.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// Wherever there are subgroups, of whatever sizes.
+    Always,
+}
+
+impl Subgroups {
+    /// What `Auto` means on an adapter whose subgroups have one size, or not, and `Always` on one without subgroups.
+    pub(super) fn resolved(self, available: bool, one_size: bool) -> Subgroups {
+        let asked = match (self, std::env::var("FLAMBEAU_SUBGROUPS").as_deref()) {
+            (Subgroups::Auto, Ok("never")) => Subgroups::Never,
+            (Subgroups::Auto, Ok("always")) => Subgroups::Always,
+            (Subgroups::Auto, _) if !one_size => Subgroups::Never,
+            (asked, _) => asked,
+        };
+        if available && asked != Subgroups::Never { Subgroups::Always } else { Subgroups::Never }
+    }
 }
 
 /// When kernels that gain from it are compiled for their sizes. Products, convolutions and large reductions are a few to 40 percent
@@ -84,6 +113,7 @@ impl Default for GpuConfig {
             #[cfg(not(target_arch = "wasm32"))]
             pipeline_store: super::PipelineStore::default(),
             specialise: Specialise::default(),
+            subgroups: Subgroups::default(),
         }
     }
 }
@@ -146,6 +176,8 @@ pub struct AdapterDescription {
     pub driver_info: String,
     /// Is it a CPU that plays a GPU?
     pub software: bool,
+    /// The threads of its smallest and of its largest subgroups; what the API allows where the adapter does not tell.
+    pub subgroup_sizes: [u32; 2],
 }
 
 impl AdapterDescription {
@@ -171,6 +203,7 @@ impl AdapterDescription {
             driver: info.driver,
             driver_info: info.driver_info,
             software: device_type == AdapterKind::Software,
+            subgroup_sizes: [info.subgroup_min_size, info.subgroup_max_size],
         }
     }
 

@@ -48,20 +48,21 @@ pub(super) struct BindGroupCache {
 }
 
 impl BindGroupCache {
-    /// The bind group for `key`, and whether it had to be created.
-    pub fn get(&mut self, key: Key, create: impl FnOnce() -> wgpu::BindGroup) -> (wgpu::BindGroup, bool) {
-        if let Some(found) = self.young.get(&key) {
-            return (found.clone(), false);
+    /// The bind group for `key`, if it has been kept.
+    pub fn get(&mut self, key: &Key) -> Option<wgpu::BindGroup> {
+        if let Some(found) = self.young.get(key) {
+            return Some(found.clone());
         }
+        let found = self.old.remove(key)?;
+        self.insert(key.clone(), found.clone());
+        Some(found)
+    }
+
+    pub fn insert(&mut self, key: Key, group: wgpu::BindGroup) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
-        let (group, created) = match self.old.remove(&key) {
-            Some(found) => (found, false),
-            None => (create(), true),
-        };
-        self.young.insert(key, group.clone());
-        (group, created)
+        self.young.insert(key, group);
     }
 
     /// Drops the bind groups that hold one of these buffers.

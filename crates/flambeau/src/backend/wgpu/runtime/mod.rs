@@ -1,7 +1,7 @@
 //! The wgpu runtime: a device, its memory, its pipelines and its queue.
 //!
 //! It knows nothing of tensors, plans or ops. What it promises:
-//! - one [`Runtime::submit`] is one encoder, one compute pass and one `queue.submit`;
+//! - one [`Runtime::submit`] is one compute pass, and small ones that wait together are one `queue.submit`;
 //! - a steady loop creates no buffer, bind group or pipeline ([`GpuStats`] shows it);
 //! - every byte is in the ledger ([`MemoryStats`]);
 //! - no wgpu error panics, and after a fault (lost device, memory exhausted outside an allocation,
@@ -28,11 +28,13 @@ mod wait;
 mod tests;
 
 pub use adapter::{
-    AdapterDescription, AdapterKind, GpuConfig, PowerPreference, Specialise, enumerate_adapters,
+    AdapterDescription, AdapterKind, GpuConfig, PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
+#[cfg(target_arch = "wasm32")]
+pub(crate) use pipeline::Arriving;
 pub(crate) use pipeline::{Binding, Pipeline, PipelineKey, Request, ShaderText};
 pub(crate) use pool::GpuBuffer;
-pub(crate) use queue::Dispatch;
+pub(crate) use queue::{Dispatch, Uniforms, When};
 pub use stats::{GpuStats, MemoryStats};
 #[cfg(not(target_arch = "wasm32"))]
 pub use store::PipelineStore;
@@ -158,6 +160,10 @@ impl Runtime {
         let config = GpuConfig {
             workgroup_size: config.workgroup_size.clamp(1, largest_group),
             specialise: config.specialise.resolved(description.software),
+            subgroups: config.subgroups.resolved(
+                device.features().contains(wgpu::Features::SUBGROUP),
+                description.subgroup_sizes[0] == description.subgroup_sizes[1],
+            ),
             ..config.clone()
         };
         let ledger = Arc::new(stats::Ledger::default());
@@ -202,6 +208,11 @@ impl Runtime {
         self.device.features().contains(wgpu::Features::SHADER_F16)
     }
 
+    /// Do reductions use subgroups?
+    pub fn has_subgroups(&self) -> bool {
+        self.config.subgroups == Subgroups::Always
+    }
+
     /// The optional features in use, by WebGPU's names.
     pub fn feature_names(&self) -> Vec<&'static str> {
         let known = [
@@ -209,7 +220,8 @@ impl Runtime {
             (wgpu::Features::TIMESTAMP_QUERY, "timestamp-query"),
             (wgpu::Features::SUBGROUP, "subgroups"),
         ];
-        let features = self.device.features();
+        let mut features = self.device.features();
+        features.set(wgpu::Features::SUBGROUP, self.has_subgroups());
         known.into_iter().filter(|(flag, _)| features.contains(*flag)).map(|(_, name)| name).collect()
     }
 

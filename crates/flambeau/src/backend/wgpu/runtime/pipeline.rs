@@ -1,5 +1,11 @@
 //! Compute pipelines from WGSL, and the cache that compiles each source once.
 
+#[cfg(target_arch = "wasm32")]
+mod arriving;
+
+#[cfg(target_arch = "wasm32")]
+pub(crate) use arriving::Arriving;
+
 use super::{Runtime, fault, lock};
 use crate::error::{Error, Result};
 use crate::ir::program::Trust;
@@ -186,7 +192,8 @@ impl Runtime {
     }
 
     /// The pipelines for several requests, in their order. A browser compiles beside the page's thread by itself, once it is
-    /// asked: all are asked for before the first is used.
+    /// asked: all are asked for before the first is used. (The npm package's `compiling.ts` sees to it that they are compiled
+    /// side by side.)
     #[cfg(target_arch = "wasm32")]
     pub fn pipelines(&self, requests: Vec<Request>) -> Result<Vec<Arc<Pipeline>>> {
         requests.into_iter().map(|request| self.pipeline(request)).collect()

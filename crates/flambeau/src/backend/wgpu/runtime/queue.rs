@@ -2,17 +2,41 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::outbox::Submitter;
-use super::outbox::{Kernel, Submission, UNSUBMITTED_BYTES, Work};
+use super::outbox::{Copy, Kernel, Submission, UNSUBMITTED_BYTES, UniformBlock, Work};
 use super::pool::Kind;
 use super::trace::KernelWork;
 use super::{GpuBuffer, Pipeline, Runtime, bind_group, lock};
 use crate::error::{Error, Result};
+use crate::host::mapped_with;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Larger writes from the host wait for the queue instead of being copied.
 const LARGEST_WAITING_WRITE: usize = 1 << 20;
+
+/// Bind groups that a thread makes, at least.
+const FEWEST_BIND_GROUPS: usize = 8;
+
+/// When the queue is called for some work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Before the call returns.
+    Now,
+    /// By the runtime's own thread, while the caller goes on.
+    Soon,
+    /// With what is asked of the queue next, which the caller is about to do.
+    WithNext,
+}
+
+/// Numbers for kernels.
+pub(crate) enum Uniforms<'a> {
+    /// Those of one submission.
+    Once(Vec<u8>),
+    /// Those in a block of the caller's, and what is new in it: bytes from this offset on.
+    Kept(&'a GpuBuffer, Option<(u64, Vec<u8>)>),
+}
 
 /// One run of a kernel.
 pub(crate) struct Dispatch<'a> {
@@ -32,42 +56,59 @@ pub(crate) struct Dispatch<'a> {
 }
 
 impl Runtime {
-    /// Runs kernels in order, as one encoder, one pass and one `queue.submit`. `uniforms` is the block that the
-    /// dispatches' uniform ranges point into. With `later`, the call may return before the queue is called; what
-    /// is asked of the runtime afterwards comes after it all the same.
+    /// Runs kernels in order, in one compute pass; `uniforms` are what the dispatches' uniform ranges point into. What is
+    /// asked of the runtime afterwards comes after it, whenever the queue is called.
     pub fn submit(
         self: &Arc<Self>,
-        uniforms: Vec<u8>,
+        uniforms: Uniforms<'_>,
         dispatches: &[Dispatch<'_>],
-        later: bool,
+        when: When,
     ) -> Result<()> {
         self.check()?;
-        for dispatch in dispatches {
-            self.check_dispatch(dispatch, uniforms.len() as u64)?;
-        }
-        let uniform_block = match uniforms.len() {
-            0 => None,
-            length => Some(self.allocate(length as u64, Kind::Uniform)?),
+        let new_block;
+        let (block, write) = match uniforms {
+            Uniforms::Once(bytes) if bytes.is_empty() => (None, None),
+            Uniforms::Once(bytes) => {
+                new_block = self.uniform_block(bytes.len())?;
+                (Some(&new_block), Some((0, bytes)))
+            }
+            Uniforms::Kept(block, write) => (Some(block), write),
         };
-        let kernels = self.kernels(uniform_block.as_ref(), dispatches);
+        let uniform_bytes = block.map_or(0, GpuBuffer::bytes);
+        for dispatch in dispatches {
+            self.check_dispatch(dispatch, uniform_bytes)?;
+        }
+        let kernels = self.kernels(block, dispatches);
         let times = self.trace(dispatches);
-        let uniforms = uniform_block.as_ref().map(|block| (block.raw().clone(), uniforms));
-        self.perform(Work::Submit(Submission { uniforms, kernels, times }), later && !self.config.debug);
+        let uniforms = block.map(|block| UniformBlock { id: block.id(), buffer: block.raw().clone(), write });
+        let work = dispatches.iter().map(|dispatch| dispatch.work.flops.saturating_add(dispatch.work.bytes));
+        let work = work.fold(0, u64::saturating_add);
+        let when = if self.config.debug { When::Now } else { when };
+        self.perform(Work::Submit(Submission { uniforms, kernels, work, times }), when);
         self.counters.dispatches.add(dispatches.len() as u64);
         self.check()
     }
 
+    /// A block for the numbers of kernels.
+    pub fn uniform_block(self: &Arc<Self>, bytes: usize) -> Result<GpuBuffer> {
+        self.allocate(bytes as u64, Kind::Uniform)
+    }
+
     #[cfg(not(target_arch = "wasm32"))]
-    fn perform(&self, work: Work, later: bool) {
+    fn perform(&self, work: Work, when: When) {
         let submitter = || self.submitter.get_or_init(|| Submitter::start(&self.outbox)).as_ref();
-        match later.then(submitter).flatten() {
-            Some(submitter) => submitter.hand_over(work),
-            None => self.outbox.perform_now(work),
+        match when {
+            When::WithNext => self.outbox.leave(work),
+            When::Soon => match submitter() {
+                Some(submitter) => submitter.hand_over(work),
+                None => self.outbox.perform_now(work),
+            },
+            When::Now => self.outbox.perform_now(work),
         }
     }
 
     #[cfg(target_arch = "wasm32")]
-    fn perform(&self, work: Work, _later: bool) {
+    fn perform(&self, work: Work, _: When) {
         self.outbox.perform_now(work);
     }
 
@@ -77,6 +118,11 @@ impl Runtime {
             Some(completion) => self.wait_for(&completion).await,
             None => self.check(),
         }
+    }
+
+    /// Has the caller waited for the GPU since it was last asked?
+    pub fn is_hungry(&self) -> bool {
+        self.outbox.hungry.swap(false, Relaxed)
     }
 
     /// Has the driver look for work that is done, by submitting nothing.
@@ -110,7 +156,7 @@ impl Runtime {
         let offset = buffer.start() + offset;
         match self.outbox.free_turn() {
             None if bytes.len() <= LARGEST_WAITING_WRITE => {
-                self.perform(Work::Write(buffer.raw().clone(), offset, bytes.to_vec()), true);
+                self.perform(Work::Write(buffer.raw().clone(), offset, bytes.to_vec()), When::Soon);
             }
             free => {
                 let mut turn = free.unwrap_or_else(|| self.outbox.turn());
@@ -128,10 +174,8 @@ impl Runtime {
     /// Copies the first bytes of a buffer to another, after all work so far.
     pub fn copy(&self, from: &GpuBuffer, to: &GpuBuffer, bytes: u64) -> Result<()> {
         self.check()?;
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        encoder.copy_buffer_to_buffer(from.raw(), from.start(), to.raw(), to.start(), bytes);
-        let commands = encoder.finish();
-        self.outbox.submit(&mut self.outbox.turn(), Some(commands));
+        let (from, to) = ((from.raw(), from.start()), (to.raw(), to.start()));
+        self.outbox.copy_now(&[Copy { from, to, bytes }]);
         self.check()
     }
 
@@ -174,32 +218,36 @@ impl Runtime {
 
     /// The kernels with their bind groups, from the cache where they have been bound so before.
     fn kernels(&self, uniform_block: Option<&GpuBuffer>, dispatches: &[Dispatch<'_>]) -> Vec<Kernel> {
+        let block_of = |dispatch: &Dispatch<'_>| uniform_block.filter(|_| dispatch.pipeline.has_uniform());
         let mut bind_groups = lock(&self.bind_groups);
-        let mut created_groups = 0;
-        let mut kernels = Vec::with_capacity(dispatches.len());
-        for dispatch in dispatches {
-            let pipeline = dispatch.pipeline;
-            let uniform_block = uniform_block.filter(|_| pipeline.has_uniform());
-            let uniform_key = uniform_block.map(|block| (block.id(), dispatch.uniform.clone()));
-            let key = bind_group::key(
-                pipeline.id(),
-                uniform_key,
-                dispatch.buffers.iter().flat_map(|buffer| bind_group::place(buffer)),
-            );
-            let (bindings, created) =
-                bind_groups.get(key, || self.create_bind_group(dispatch, uniform_block));
-            created_groups += u64::from(created);
-            let label = self.config.debug.then(|| dispatch.label.to_owned());
-            kernels.push(Kernel {
-                pipeline: pipeline.raw().clone(),
-                bindings,
-                groups: dispatch.groups,
-                label,
-            });
+        let mut missing: Vec<(usize, bind_group::Key)> = Vec::new();
+        let mut bound = Vec::with_capacity(dispatches.len());
+        for (number, dispatch) in dispatches.iter().enumerate() {
+            let uniform_key = block_of(dispatch).map(|block| (block.id(), dispatch.uniform.clone()));
+            let places = dispatch.buffers.iter().flat_map(|buffer| bind_group::place(buffer));
+            let key = bind_group::key(dispatch.pipeline.id(), uniform_key, places);
+            bound.push(bind_groups.get(&key));
+            if bound[number].is_none() {
+                missing.push((number, key));
+            }
         }
-        self.counters.bind_groups_created.add(created_groups);
-        self.counters.bind_group_hits.add(dispatches.len() as u64 - created_groups);
-        kernels
+        let create = |(number, _): &(usize, bind_group::Key)| {
+            self.create_bind_group(&dispatches[*number], block_of(&dispatches[*number]))
+        };
+        let created = mapped_with(&missing, FEWEST_BIND_GROUPS, || (), |(), wanted| create(wanted));
+        self.counters.bind_groups_created.add(missing.len() as u64);
+        self.counters.bind_group_hits.add((dispatches.len() - missing.len()) as u64);
+        for ((number, key), group) in missing.into_iter().zip(created) {
+            bound[number] = Some(group.clone());
+            bind_groups.insert(key, group);
+        }
+        let kernel = |(dispatch, bindings): (&Dispatch<'_>, Option<wgpu::BindGroup>)| Kernel {
+            pipeline: dispatch.pipeline.raw().clone(),
+            bindings: bindings.expect("what was not kept was created"),
+            groups: dispatch.groups,
+            label: self.config.debug.then(|| dispatch.label.to_owned()),
+        };
+        dispatches.iter().zip(bound).map(kernel).collect()
     }
 
     fn create_bind_group(

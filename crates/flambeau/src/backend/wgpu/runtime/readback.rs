@@ -1,5 +1,6 @@
 //! Reading buffers back: any number of them with one submission, one staging buffer and one wait.
 
+use super::outbox::Copy;
 use super::pool::Kind;
 use super::wait::Signal;
 use super::{GpuBuffer, Runtime};
@@ -56,18 +57,19 @@ impl Runtime {
         }
         let mut staging = self.allocate(total, Kind::Staging)?;
         staging.set_reusable(false);
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        for ((buffer, bytes), part) in what.iter().zip(&parts).filter(|((_, bytes), _)| *bytes > 0) {
-            encoder.copy_buffer_to_buffer(
-                buffer.raw(),
-                buffer.start(),
-                staging.raw(),
-                part.start as u64,
-                padded(*bytes),
-            );
-        }
-        let commands = encoder.finish();
-        let submission = self.outbox.submit(&mut self.outbox.turn(), Some(commands));
+        let copies: Vec<Copy> = what
+            .iter()
+            .zip(&parts)
+            .filter(|((_, bytes), _)| *bytes > 0)
+            .map(|((buffer, bytes), part)| Copy {
+                from: (buffer.raw(), buffer.start()),
+                to: (staging.raw(), part.start as u64),
+                bytes: padded(*bytes),
+            })
+            .collect();
+        let submission = self.outbox.copy_now(&copies);
+        self.check()?;
+        let submission = submission.ok_or_else(|| Error::Gpu("a readback was not submitted".into()))?;
         self.counters.readbacks.add(1);
         let mapped = Signal::new();
         let callback = mapped.clone();

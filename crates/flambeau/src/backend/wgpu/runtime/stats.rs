@@ -27,6 +27,8 @@ macro_rules! counters {
 counters! {
     /// Calls of `queue.submit`, readbacks included.
     submits,
+    /// Of these, calls with nothing but copies: readbacks that did not go with the evaluation they read.
+    submits_of_copies,
     /// Compute dispatches.
     dispatches,
     /// Pipelines made, those that an earlier process has kept included.

@@ -1,6 +1,6 @@
 //! Tracing: when each kernel began and ended on the GPU, from its own timestamps.
 //!
-//! While it is on, every kernel is a pass of its own, because a pass is what WebGPU can time. The submissions are the
+//! While it is on, every kernel is a pass of its own, because a pass is what WebGPU can time. The kernels are the
 //! same, the gaps between kernels are a little longer. While it is off, a submission looks at one flag.
 
 use super::outbox::Times;
@@ -27,7 +27,7 @@ pub struct KernelWork {
 pub struct KernelTiming {
     /// The ops it runs, joined by `+`.
     pub name: String,
-    /// The submission it was part of, counted from the beginning of the trace.
+    /// The run of a plan that it was part of, counted from the beginning of the trace. (Small ones may share a submission.)
     pub submission: usize,
     /// Nanoseconds from the first kernel's beginning to this one's.
     pub start: f64,

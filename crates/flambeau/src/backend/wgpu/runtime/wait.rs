@@ -92,10 +92,16 @@ pub(super) fn completion_of(queue: &wgpu::Queue, _: wgpu::SubmissionIndex) -> Co
 #[cfg(not(target_arch = "wasm32"))]
 impl Runtime {
     pub(super) async fn wait_for(&self, completion: &Completion) -> Result<()> {
-        match completion.is_done.load(Relaxed) {
-            true => self.check(),
-            false => self.wait_for_submission(completion.index.clone()),
+        if completion.is_done.load(Relaxed) {
+            return self.check();
         }
+        // It may be done without wgpu having looked.
+        self.poll_device(wgpu::PollType::Poll)?;
+        if completion.is_done.load(Relaxed) {
+            return Ok(());
+        }
+        self.outbox.hungry.store(true, Relaxed);
+        self.wait_for_submission(completion.index.clone())
     }
 
     fn wait_for_submission(&self, index: wgpu::SubmissionIndex) -> Result<()> {

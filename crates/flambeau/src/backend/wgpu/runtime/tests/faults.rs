@@ -47,7 +47,7 @@ fn after_destroy_every_call_says_that_the_device_is_lost() {
     lost(runtime.alloc(4));
     lost(runtime.upload(&[1]));
     lost(runtime.pipeline(request("add", ADD, "main", &ADD_BINDINGS, Trust::OURS)));
-    lost(runtime.submit(Vec::new(), &[], false));
+    lost(runtime.submit(Uniforms::Once(Vec::new()), &[], When::Now));
     lost(runtime.write(&a, 0, &[0; 4]));
     lost(runtime.copy(&a, &out, 4));
     lost(read(&runtime, &out));
@@ -106,7 +106,7 @@ fn sizes_above_a_limit_name_the_limit() {
     let submit = |groups, uniform, buffers: &[&Arc<GpuBuffer>]| {
         let (label, work) = ("add", Default::default());
         let dispatch = Dispatch { pipeline: &pipeline, buffers, uniform, groups, label, work };
-        runtime.submit(vec![0; 8], &[dispatch], false)
+        runtime.submit(Uniforms::Once(vec![0; 8]), &[dispatch], When::Now)
     };
     match submit([1, limits.max_compute_workgroups_per_dimension + 1, 1], 0..8, &buffers) {
         Err(Error::Limit { limit_name, .. }) => assert_eq!(limit_name, "maxComputeWorkgroupsPerDimension"),

@@ -75,7 +75,8 @@ fn add_maybe_later(
         label: "add",
         work: Default::default(),
     };
-    runtime.submit(sizes(count, scale), &[dispatch], later)
+    let when = if later { When::Soon } else { When::Now };
+    runtime.submit(Uniforms::Once(sizes(count, scale)), &[dispatch], when)
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn many_dispatches_are_one_submission_and_see_each_other() {
         })
         .collect();
     let before = runtime.stats();
-    runtime.submit(uniforms, &dispatches, false).unwrap();
+    runtime.submit(Uniforms::Once(uniforms), &dispatches, When::Now).unwrap();
     let after = runtime.stats();
     assert_eq!((after.submits - before.submits, after.dispatches - before.dispatches), (1, 10));
     assert_eq!(read(&runtime, &sums[0]).unwrap(), floats(&[20.0]));
@@ -270,6 +271,50 @@ fn work_handed_over_keeps_its_place_and_is_counted() {
     assert_eq!((after.submits - before.submits, after.dispatches - before.dispatches), (500, 500));
     assert!(after.buffers_created - before.buffers_created <= 2, "{after:?}");
     assert_eq!(read(&runtime, &last).unwrap(), floats(&[expected; 4]));
+}
+
+/// What waits is submitted together, unless a block of numbers is to be written again.
+#[test]
+fn work_that_waits_is_one_submission_with_the_readback() {
+    let runtime = runtime();
+    let pipeline = add(&runtime, Trust::OURS);
+    let (one, blocks) =
+        (runtime.upload(&floats(&[1.0; 4])).unwrap(), [8, 8].map(|n| runtime.uniform_block(n).unwrap()));
+    let wait = |block: &GpuBuffer, from: &Arc<GpuBuffer>, scale: Option<f32>| {
+        let out = runtime.alloc(16).unwrap();
+        let dispatch = Dispatch {
+            pipeline: &pipeline,
+            buffers: &[from, &one, &out],
+            uniform: 0..8,
+            groups: [1, 1, 1],
+            label: "add",
+            work: Default::default(),
+        };
+        let write = scale.map(|scale| (0, sizes(4, scale)));
+        runtime.submit(Uniforms::Kept(block, write), &[dispatch], When::WithNext).unwrap();
+        out
+    };
+    let before = runtime.stats();
+    let a = wait(&blocks[0], &one, Some(1.0));
+    let b = wait(&blocks[1], &a, Some(10.0));
+    let c = wait(&blocks[0], &b, None);
+    assert_eq!(read(&runtime, &c).unwrap(), floats(&[31.0; 4]));
+    let together = runtime.stats();
+    assert_eq!((together.submits - before.submits, together.dispatches - before.dispatches), (1, 3));
+
+    let a = wait(&blocks[0], &one, None);
+    let b = wait(&blocks[0], &a, Some(2.0));
+    assert_eq!(
+        read(&runtime, &b).unwrap(),
+        floats(&[6.0; 4]),
+        "the first read its numbers before they changed"
+    );
+    assert_eq!(runtime.stats().submits - together.submits, 2);
+
+    let a = wait(&blocks[0], &one, Some(1.0));
+    runtime.write(&one, 0, &floats(&[5.0; 4])).unwrap();
+    let b = wait(&blocks[0], &a, None);
+    assert_eq!(read(&runtime, &b).unwrap(), floats(&[7.0; 4]), "a write stays between what it was between");
 }
 
 #[test]
