@@ -1,76 +1,132 @@
-// What is new to a process, in Node with Dawn: the time until the first loss of three networks, and what a batch of another size
-// costs. Run it with an empty HOME, so that the driver has kept nothing.
+// What is new to a process, in Node with Dawn: the time until the first loss of a network and where it goes, and what a batch of
+// another size costs. `node new-in-node.js [mlp|cnn|eight] [--json] [--software] [contender...]`; the contenders that are named run
+// one after the other (through `node run.mjs new ...`, which bundles them; Flambeau alone needs no bundling). Run it with an empty
+// HOME, so that the driver has kept nothing.
 
 import { create, globals } from "webgpu";
-import { init, nn, optim, rand, zeros } from "flambeau";
+import { flambeau, jaxjs, NETS, tensorflow } from "./new.js";
 
 Object.assign(globalThis, globals);
-const gpu = create([]);
-const CLASSES = 10;
+const CONTENDERS = { flambeau, tensorflow, jaxjs };
+const args = process.argv.slice(2);
+const name = args.find((arg) => arg in NETS) ?? "mlp";
+const asked = args.filter((arg) => arg in CONTENDERS);
+const { batch } = NETS[name];
+const real = create([]);
+const worst = (times) => Math.max(...times);
+const middle = (times) => [...times].sort((a, b) => a - b)[times.length >> 1];
 
-const block = (from, to) => [nn.conv2d(from, to, 3, { padding: 1, bias: false }), nn.batchNorm2d(to), nn.relu()];
-
-/** Eight convolutions with batch norm, 64 to 512 channels. */
-const eight = () =>
-  nn.sequential(
-    ...[
-      [3, 64],
-      [64, 64],
-      [64, 128],
-      [128, 128],
-      [128, 256],
-      [256, 256],
-      [256, 512],
-      [512, 512],
-    ].flatMap(([from, to], place) => (place % 2 === 1 ? [...block(from, to), nn.maxPool2d(2)] : block(from, to))),
-    nn.flatten(),
-    nn.linear(512 * 2 * 2, CLASSES),
-  );
-
-const NETS = {
-  mlp: { net: () => nn.sequential(nn.linear(784, 128), nn.relu(), nn.linear(128, CLASSES)), input: [784], batch: 32 },
-  cnn: {
-    net: () =>
-      nn.sequential(
-        ...[nn.conv2d(1, 32, 3), nn.relu(), nn.maxPool2d(2), nn.conv2d(32, 64, 3), nn.relu(), nn.maxPool2d(2)],
-        ...[nn.flatten(), nn.linear(1600, 128), nn.relu(), nn.linear(128, CLASSES)],
-      ),
-    input: [1, 28, 28],
-    batch: 32,
-  },
-  eight: { net: eight, input: [3, 32, 32], batch: 64 },
+/** Milliseconds spent in what the device is asked, and how many kernels were compiled at once at most. */
+let asks;
+const timed = (key, ask) => {
+  const from = performance.now();
+  const given = ask();
+  asks[key] += performance.now() - from;
+  return given;
 };
 
-const name = process.argv[2] ?? "mlp";
-const { net: make, input, batch } = NETS[name];
-const start = performance.now();
-await init({ device: "gpu", gpu });
-const opened = performance.now() - start;
-const net = make();
-const optimizer = optim.adam(net.parameters(), { lr: 1e-3 });
-
-/** Milliseconds of a step with so many samples, until its loss is read. */
-async function step(samples) {
-  const [x, y] = [rand([samples, ...input]).eval(), zeros([samples], "i32").eval()];
-  const from = performance.now();
-  const loss = net.forward(x).crossEntropy(y);
-  loss.backward();
-  optimizer.step();
-  optimizer.zeroGrad();
-  if (!Number.isFinite(await loss.item())) throw new Error(`${name}: the loss is not a number`);
-  return performance.now() - from;
+/** Counts what a device is asked, and leaves all else as it is. */
+function counted(device) {
+  const { createShaderModule, createComputePipeline, createComputePipelineAsync } = device;
+  device.createShaderModule = (descriptor) => timed("modules", () => createShaderModule.call(device, descriptor));
+  device.createComputePipeline = (descriptor) => {
+    asks.waitedFor += 1;
+    return timed("pipelines", () => createComputePipeline.call(device, descriptor));
+  };
+  let underWay = 0;
+  device.createComputePipelineAsync = (descriptor) => {
+    asks.beside += 1;
+    underWay += 1;
+    asks.atOnce = Math.max(asks.atOnce, underWay);
+    const made = timed("pipelines", () => createComputePipelineAsync.call(device, descriptor));
+    const end = () => {
+      underWay -= 1;
+      asks.lastKernel = performance.now();
+    };
+    made.then(end, end);
+    return made;
+  };
+  return device;
 }
 
-await step(batch);
-const first = performance.now() - start;
-const others = [];
-for (const samples of [batch - 3, batch >> 1, batch + 9, batch - 7]) others.push(await step(samples));
-const again = [];
-for (let count = 0; count < 40; count += 1) again.push(await step(batch));
-const settled = again.slice(30).sort((a, b) => a - b)[5];
+const gpu = {
+  requestAdapter: async (options) => {
+    const adapter = await timed("adapter", () => real.requestAdapter(options));
+    const { requestDevice } = adapter;
+    adapter.requestDevice = async (wanted) => counted(await timed("device", () => requestDevice.call(adapter, wanted)));
+    return adapter;
+  },
+  getPreferredCanvasFormat: () => "bgra8unorm",
+  wgslLanguageFeatures: new Set(),
+};
+// Where the others look for it.
+Object.defineProperty(globalThis, "navigator", {
+  value: { gpu, userAgent: "node", platform: "linux", vendor: "" },
+  configurable: true,
+  writable: true,
+});
+
+async function measure(contender) {
+  asks = { adapter: 0, device: 0, modules: 0, pipelines: 0, waitedFor: 0, beside: 0, atOnce: 0, lastKernel: 0 };
+  const at = {};
+  const moments = Object.fromEntries(
+    ["start", "loaded", "opened", "step"].map((moment) => [moment, () => (at[moment] = performance.now())]),
+  );
+  const device = args.includes("--software") ? "software" : "gpu";
+  const step = await CONTENDERS[contender](name, { gpu, device, moments });
+  const take = async (samples) => {
+    let described;
+    const loss = await step(samples, () => (described = performance.now()));
+    if (!Number.isFinite(loss)) throw new Error(`${contender}, ${name}: the loss is not a number`);
+    const end = performance.now();
+    return { host: described - at.step, all: end - at.step, described, end };
+  };
+  const { host, all, described, end } = await take(batch);
+  const { adapter, device: opening, modules, pipelines, waitedFor, beside, atOnce, lastKernel } = asks;
+  const first = {
+    total: end - at.start,
+    ...(at.loaded !== undefined && { moduleLoaded: at.loaded - at.start }),
+    deviceOpen: at.opened - at.start,
+    adapter,
+    device: opening,
+    data: at.step - at.opened,
+    host,
+    modules,
+    pipelines,
+    waitedForKernels: Math.max(0, lastKernel - described),
+    waited: all - host,
+    kernels: { waitedFor, beside, atOnce },
+  };
+  const others = [];
+  for (const samples of [batch - 3, batch >> 1, batch + 9, batch - 7]) others.push((await take(samples)).all);
+  const again = [];
+  for (let count = 0; count < 40; count += 1) again.push((await take(batch)).all);
+  return { contender, net: name, batch, first, others, settled: middle(again.slice(30)), worst: worst(again) };
+}
+
 const show = (milliseconds) => milliseconds.toFixed(1);
-console.log(
-  `${name}, batch ${batch}: first loss after ${show(first)} ms (device open after ${show(opened)}); other batch sizes ` +
-    `${others.map(show).join(", ")} ms; then ${show(settled)} ms a step, ${show(Math.max(...again))} at worst`,
-);
+for (const contender of asked.length > 0 ? asked : ["flambeau"]) {
+  try {
+    const found = await measure(contender);
+    if (args.includes("--json")) {
+      console.log(JSON.stringify(found));
+      continue;
+    }
+    const { total, moduleLoaded, deviceOpen, adapter, device, data, host, modules, pipelines, waited, kernels } = found.first;
+    console.log(
+      `${contender}, ${name}, batch ${batch}: first loss after ${show(total)} ms; other batch sizes ${found.others.map(show).join(", ")} ` +
+        `ms; then ${show(found.settled)} ms a step, ${show(found.worst)} at worst\n` +
+        `  ${moduleLoaded === undefined ? "" : `module loaded after ${show(moduleLoaded)} ms, `}device open after ${show(deviceOpen)} ` +
+        `(adapter ${show(adapter)}, device ${show(device)}), data and parameters ${show(data)}; the first step on the host ` +
+        `${show(host)} (shader modules ${show(modules)}, asking for kernels ${show(pipelines)}), then waited ${show(waited)}; ` +
+        `kernels: ${kernels.beside} beside (${kernels.atOnce} at once), ${kernels.waitedFor} waited for`,
+    );
+  } catch (error) {
+    console.log(
+      args.includes("--json")
+        ? JSON.stringify({ contender, net: name, error: String(error) })
+        : `${contender}: ${error?.stack ?? error}`,
+    );
+  }
+}
 process.exit(0);

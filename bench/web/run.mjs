@@ -1,4 +1,5 @@
-// `node run.mjs [chromium|node]`: the comparison in one page of headless Chromium, or in Node.
+// `node run.mjs [chromium|node]`: the comparison in one page of headless Chromium, or in Node. `node run.mjs new [mlp|cnn|eight]
+// [--json] [--software] [contender...]`: what is new to a process, in Node.
 import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -9,14 +10,15 @@ import { build } from "esbuild";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const dist = fileURLToPath(new URL("../../packages/flambeau/dist", import.meta.url));
 const place = process.argv[2] ?? "chromium";
+const inNode = { node: "in-node", new: "new-in-node" }[place];
 const steps = process.env.STEPS ?? "50";
 
 await build({
-  entryPoints: [join(here, place === "node" ? "in-node.js" : "page.js")],
+  entryPoints: [join(here, `${inNode ?? "page"}.js`)],
   outdir: join(here, "built"),
   bundle: true,
   format: "esm",
-  platform: place === "node" ? "node" : "browser",
+  platform: inNode === undefined ? "browser" : "node",
   outExtension: { ".js": ".mjs" },
   external: ["flambeau", "webgpu"],
   plugins: [
@@ -24,7 +26,7 @@ await build({
       name: "the package as it is published",
       setup: (esbuild) =>
         esbuild.onResolve({ filter: /^flambeau$/ }, () => ({
-          path: place === "node" ? join(dist, "node/index.js") : "/dist/index.js",
+          path: inNode === undefined ? "/dist/index.js" : join(dist, "node/index.js"),
           external: true,
         })),
     },
@@ -32,8 +34,9 @@ await build({
   logLevel: "error",
 });
 
-if (place === "node") {
-  const { status } = spawnSync(process.execPath, [join(here, "built/in-node.mjs")], { stdio: "inherit", env: process.env });
+if (inNode !== undefined) {
+  const program = [join(here, `built/${inNode}.mjs`), ...process.argv.slice(3)];
+  const { status } = spawnSync(process.execPath, program, { stdio: "inherit", env: process.env });
   process.exit(status ?? 1);
 }
 

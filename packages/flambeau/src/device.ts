@@ -1,5 +1,7 @@
 /// <reference types="@webgpu/types" preserve="true" />
 
+import { compiling } from "./compiling.js";
+import { atExit } from "./parts.js";
 import { arrived, load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
@@ -22,7 +24,7 @@ export interface InitOptions {
   onProgress?: (message: string) => void;
   /**
    * Told how many of the kernels asked for so far have been compiled, whenever one has: what the first step of a network
-   * waits for. Not for a `GPUDevice` that was handed in.
+   * waits for.
    */
   onCompile?: (done: number, all: number) => void;
   /** Where the WebAssembly is, if not beside the package's JavaScript. */
@@ -159,113 +161,125 @@ export function stats(): Stats {
  * ```
  */
 export async function init(options: InitOptions = {}): Promise<Device> {
-  const { device = "best", powerPreference = "high-performance", onProgress = () => undefined } = options;
+  const { device = "best", onProgress = () => undefined } = options;
   onProgress("loading the WebAssembly module");
-  await load(options.wasm);
+  const loading = load(options.wasm);
+  // The GPU is opened while the module is fetched and compiled.
+  const finding = device === "cpu" ? undefined : find(options).catch((error: unknown) => said(error));
+  await loading;
   onProgress("looking for a device");
-  const find = () => choose(device, powerPreference === "low-power", options.memoryLimit);
-  if (options.gpu !== undefined) alive.add(options.gpu);
-  const gpu = options.gpu ?? (globalThis.navigator as { gpu?: GPU } | undefined)?.gpu;
-  const watched = gpu !== undefined && options.onCompile !== undefined && typeof device === "string";
-  const place = watched ? watching(gpu, options.onCompile as NonNullable<InitOptions["onCompile"]>) : options.gpu;
-  const chosen = place === undefined ? await find() : await withGpu(place, find);
+  const chosen = await choose(device, await finding, options);
   useDevice(chosen);
   onProgress(`${chosen.info.name}: ${chosen.reason}`);
   return chosen;
 }
 
-async function choose(wanted: NonNullable<InitOptions["device"]>, lowPower: boolean, memoryLimit?: number): Promise<Device> {
-  const open = async (cpu: boolean, software: boolean, reason: string) => {
-    if (cpu) await loadWhole();
-    const slow = !cpu && software && isSoftware(await adapterName(lowPower));
-    return new Device(await wasm().device_open(cpu, lowPower, software, slow, slow ? SOFTWARE_GROUP : 0, memoryLimit), reason);
+const said = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
+
+/** A GPU that is being opened. */
+interface Found {
+  adapter: Pick<GPUAdapter, "features" | "limits" | "info">;
+  device: Promise<GPUDevice>;
+  isSoftware: boolean;
+}
+
+async function choose(
+  wanted: NonNullable<InitOptions["device"]>,
+  found: Found | Error | undefined,
+  options: InitOptions,
+): Promise<Device> {
+  const { powerPreference, memoryLimit, onCompile } = options;
+  const cpu = async (reason: string) => {
+    await loadWhole();
+    return new Device(await wasm().device_open(true, false, false, false, 0), reason);
   };
-  if (typeof wanted === "object") {
-    return withGpu(offering(wanted), () => open(false, true, "the GPUDevice that was handed in"));
-  }
-  switch (wanted) {
-    case "cpu":
-      return open(true, false, "the CPU was asked for");
-    case "gpu":
-      await realGpu(lowPower);
-      return open(false, false, "a GPU was asked for");
-    case "software":
-      return open(false, true, "WebGPU was asked for, a software adapter too");
-    case "best":
-      try {
-        await realGpu(lowPower);
-        return await open(false, false, "WebGPU offers a GPU");
-      } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        return open(true, false, `no GPU is used: ${why}`);
-      }
+  if (found === undefined) return cpu("the CPU was asked for");
+  try {
+    if (found instanceof Error) throw found;
+    const { adapter, device, isSoftware } = found;
+    const requestDevice = async () => compiling(await device, onCompile);
+    const [lowPower, mayBeSoftware] = [powerPreference === "low-power", wanted !== "best" && wanted !== "gpu"];
+    const number = await withGpu(offering({ ...adapter, requestDevice }), () =>
+      wasm().device_open(false, lowPower, mayBeSoftware, isSoftware, isSoftware ? SOFTWARE_GROUP : 0, memoryLimit),
+    );
+    return new Device(number, REASONS[wanted as keyof typeof REASONS] ?? "the GPUDevice that was handed in");
+  } catch (error) {
+    if (wanted !== "best") throw error;
+    return cpu(`no GPU is used: ${said(error).message}`);
   }
 }
+
+const REASONS = {
+  best: "WebGPU offers a GPU",
+  gpu: "a GPU was asked for",
+  software: "WebGPU was asked for, a software adapter too",
+};
 
 /** Threads in a workgroup on software adapters, for which a barrier costs by the thread. */
 const SOFTWARE_GROUP = 32;
 
-/** What WebGPU says the adapter is called: browsers do not tell the module. */
-async function adapterName(lowPower: boolean): Promise<string> {
-  const gpu = (globalThis.navigator as { gpu?: GPU } | undefined)?.gpu;
+/** What kernels use where it is there. */
+const FEATURES: GPUFeatureName[] = ["shader-f16", "timestamp-query"];
+
+/** What kernels and tensors may need more of than every device has. */
+const LIMITS = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxUniformBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupsPerDimension",
+] as const;
+
+/** Finds the GPU that is asked for, and has it opened. */
+async function find({ device: wanted, gpu: given, powerPreference = "high-performance" }: InitOptions): Promise<Found> {
+  if (typeof wanted === "object") {
+    const { features, limits, adapterInfo: info } = wanted;
+    return { adapter: { features, limits, info }, device: Promise.resolve(wanted), isSoftware: isSoftware(info) };
+  }
+  if (given !== undefined) alive.add(given);
+  const gpu = given ?? (globalThis.navigator as { gpu?: GPU } | undefined)?.gpu;
   if (gpu === undefined) throw new Error("this browser has no WebGPU, or the page is not secure (https or localhost)");
-  const adapter = await gpu.requestAdapter({ powerPreference: lowPower ? "low-power" : "high-performance" });
+  const adapter = await gpu.requestAdapter({ powerPreference });
   if (adapter === null) throw new Error("WebGPU offers no adapter");
-  const { vendor, architecture, description } = adapter.info;
+  const { features, limits, info } = adapter;
+  if (isSoftware(info) && wanted !== "software") {
+    throw new Error(`WebGPU offers only a software adapter (${nameOf(info)}); ask for device "software" to use it`);
+  }
+  const device = adapter.requestDevice({
+    label: "flambeau",
+    requiredFeatures: FEATURES.filter((name) => features.has(name)),
+    requiredLimits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
+  });
+  // Dawn in Node crashes if the process ends while it compiles; to destroy a device is to wait for that. Whoever awaits the device
+  // hears of an error.
+  device.then(
+    (opened) => atExit(() => opened.destroy()),
+    () => undefined,
+  );
+  return { adapter: { features, limits, info }, device, isSoftware: isSoftware(info) };
+}
+
+/** What WebGPU says the adapter is called: browsers do not tell the module. */
+function nameOf({ vendor, architecture, description }: GPUAdapterInfo): string {
   return `${vendor} ${architecture} ${description}`.trim();
 }
 
-function isSoftware(name: string): boolean {
-  return /swiftshader|llvmpipe|basic render/i.test(name);
-}
-
-/** An error unless the browser offers a GPU that is one. */
-async function realGpu(lowPower: boolean): Promise<void> {
-  const name = await adapterName(lowPower);
-  if (isSoftware(name)) {
-    throw new Error(`WebGPU offers only a software adapter (${name}); ask for device "software" to use it`);
-  }
+function isSoftware(info: GPUAdapterInfo): boolean {
+  return /swiftshader|llvmpipe|basic render/i.test(nameOf(info));
 }
 
 /** The part of `navigator.gpu` that is used to open a device. */
-function stand(adapter: GPU["requestAdapter"]): object {
-  return { requestAdapter: adapter, getPreferredCanvasFormat: () => "bgra8unorm", wgslLanguageFeatures: new Set<string>() };
-}
-
-/** Hands out the device that exists. */
-function offering(device: GPUDevice): object {
-  const { features, limits, adapterInfo: info } = device;
-  return stand(() => Promise.resolve({ features, limits, info, requestDevice: () => Promise.resolve(device) } as GPUAdapter));
-}
-
-/** Hands out what WebGPU offers, with devices that tell when a kernel has been compiled. */
-function watching(gpu: GPU, tell: NonNullable<InitOptions["onCompile"]>): object {
-  return stand(async (options) => {
-    const adapter = await gpu.requestAdapter(options);
-    if (adapter === null) return null;
-    const { features, limits, info } = adapter;
-    const requestDevice = async (wanted?: GPUDeviceDescriptor) => watch(await adapter.requestDevice(wanted), tell);
-    return { features, limits, info, requestDevice } as GPUAdapter;
-  });
-}
-
-function watch(device: GPUDevice, tell: NonNullable<InitOptions["onCompile"]>): GPUDevice {
-  let [done, all] = [0, 0];
-  const create = device.createComputePipeline.bind(device);
-  device.createComputePipeline = (descriptor) => {
-    all += 1;
-    const pipeline = create(descriptor);
-    // Browsers compile elsewhere, and take calls in order: the answer to this one comes when the kernel is there.
-    device.queue.onSubmittedWorkDone().then(
-      () => {
-        done += 1;
-        tell(done, all);
-      },
-      () => undefined,
-    );
-    return pipeline;
+function offering(adapter: object): object {
+  return {
+    requestAdapter: () => Promise.resolve(adapter),
+    getPreferredCanvasFormat: () => "bgra8unorm",
+    wgslLanguageFeatures: new Set<string>(),
   };
-  return device;
 }
 
 /** Opens a device while `navigator.gpu` is another: the module can only ask there. */

@@ -2,5 +2,8 @@
 
 export * as bindings from "./wasm/flambeau.js";
 
-export const first = new URL("./wasm/flambeau_bg.wasm", import.meta.url);
+/** The first part, as an address or as bytes. */
+export const first = (): URL | Uint8Array<ArrayBuffer> => new URL("./wasm/flambeau_bg.wasm", import.meta.url);
+/** Does something when the process ends: a page has none. */
+export const atExit: (end: () => void) => void = () => undefined;
 export const second: URL | undefined = new URL("./wasm/flambeau_later.wasm", import.meta.url);

@@ -56,7 +56,7 @@ export function loadSoon(): void {
 }
 
 async function start(source?: WasmSource): Promise<void> {
-  const place = source ?? firstPlace;
+  const place = source ?? firstPlace();
   if (source !== undefined && laterPlace !== undefined) laterPlace = besides(source) ?? laterPlace;
   const module = await compiled(place);
   const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), later: { load: loadWholeNow } });
