@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
+/** The library's own test suite as a module, which the package does not ship: the Device page runs it. */
+const selftest = fileURLToPath(new URL("../packages/flambeau/tests/wasm/", import.meta.url));
 const mnist = fileURLToPath(new URL("../data/mnist/", import.meta.url));
 
 /** Serves the repository's data set at `mnist/`, and copies it into the build. */
@@ -36,6 +38,12 @@ export default defineConfig({
   base: "./",
   plugins: [react(), embedMnist()],
   worker: { format: "es" },
+  resolve: {
+    alias: [
+      { find: /^flambeau-selftest\/wasm/, replacement: `${selftest}flambeau_bg.wasm` },
+      { find: /^flambeau-selftest$/, replacement: `${selftest}flambeau.js` },
+    ],
+  },
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 900 },
   server: { fs: { allow: [".."] } },
   // The package finds its WebAssembly beside its JavaScript.

@@ -56,7 +56,7 @@ enum Form {
     Page,
     /// What Node reads from disk.
     Node,
-    /// With the library's own test suite in it.
+    /// With the library's own test suite in it: for the package's tests, and for the app's Device page.
     Test,
 }
 
@@ -75,6 +75,8 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
         shrink(&package, &for_pages.join(part), &dist.join("wasm").join(part))?;
     }
     shrink(&package, &for_node.join(WHOLE), &dist.join("node").join(WHOLE))?;
+    let module = compile(workspace, Form::Test)?;
+    bindgen(workspace, &module, &package.join("tests/wasm"), None)?;
     script(&package, &["scripts/build.mjs"])?;
     script(&package, &["scripts/size.mjs"])?;
     let size = shell::output(node().current_dir(&package).args(["scripts/size.mjs", "--short"]));
@@ -86,8 +88,6 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     let built = build(workspace)?;
     browsers()?;
     let package = package(workspace);
-    let module = compile(workspace, Form::Test)?;
-    bindgen(workspace, &module, &package.join("tests/wasm"), None)?;
     script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
     script(&package, &["node_modules/typedoc/bin/typedoc", "--emit", "none"])?;
     let mut run = node();

@@ -1,4 +1,7 @@
 //! `#[derive(Module)]`: tells flambeau which parts a model has. See `flambeau::nn::Module` for what it gives.
+//! `#[derive(Settings)]`: what bindings and programs can set of a struct by name.
+
+mod settings;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -15,6 +18,16 @@ use syn::{Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Resul
 pub fn derive_module(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes the public fields of a struct settings that scripts can give by name, over the struct's defaults.
+///
+/// On a field, `#[setting(name = "…")]` gives it another name besides its own, which is the one that scripts see,
+/// `#[setting(flatten)]` takes the settings of a struct within the struct as its own, and `#[setting(skip)]` leaves it out.
+#[proc_macro_derive(Settings, attributes(setting))]
+pub fn derive_settings(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    settings::expand(input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 fn expand(input: DeriveInput) -> Result<TokenStream> {

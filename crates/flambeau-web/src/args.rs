@@ -4,7 +4,9 @@
 //! the typed methods of the package are generated.
 
 use crate::handles::{self, argument};
-use flambeau::nn::loss::Reduction;
+use flambeau::nn::functional::{BagMode, InterpolateMode};
+use flambeau::nn::loss::{KlDivReduction, Reduction};
+use flambeau::settings::Word;
 use flambeau::{DType, Dims, Generator, Operand, Padding, Result, Scalar, Spatial, Tensor};
 use std::cell::RefCell;
 
@@ -50,23 +52,37 @@ impl<'a> Args<'a> {
 pub trait Arg: Sized {
     /// Its TypeScript type.
     #[cfg(test)]
-    const TYPE: &'static str;
+    fn typescript() -> String;
     /// The method of the package's writer that writes it.
     #[cfg(test)]
     const WRITER: &'static str;
+
+    /// What TypeScript puts there when it is left out, if that is this value; `?` lets it be left out altogether.
+    #[cfg(test)]
+    fn shown(&self) -> String {
+        "?".to_string()
+    }
 
     /// Reads it.
     fn take(args: &mut Args) -> Result<Self>;
 }
 
 macro_rules! args {
-    ($($(#[$doc:meta])* $type:ty, $ts:literal, $writer:literal, |$args:ident| $take:expr;)*) => {$(
+    ($($(#[$doc:meta])* $type:ty, $ts:literal, $writer:literal $(, shown $shown:tt)?, |$args:ident| $take:expr;)*) => {$(
         $(#[$doc])*
         impl Arg for $type {
             #[cfg(test)]
-            const TYPE: &'static str = $ts;
+            fn typescript() -> String {
+                $ts.to_string()
+            }
+
             #[cfg(test)]
             const WRITER: &'static str = $writer;
+
+            $(#[cfg(test)]
+            fn shown(&self) -> String {
+                $shown(self)
+            })?
 
             fn take($args: &mut Args) -> Result<Self> {
                 $take
@@ -89,11 +105,12 @@ args! {
         0.0 => Ok(Operand::Tensor(handles::operand(args.handle()?)?)),
         _ => Ok(Operand::Scalar(scalar(args.number()?))),
     };
-    f64, "number", "n", |args| args.number();
+    f64, "number", "n", shown number, |args| args.number();
     isize, "number", "n", |args| signed(args.number()?);
-    i64, "number", "n", |args| whole(args.number()?);
-    usize, "number", "n", |args| size(args.number()?);
-    bool, "boolean", "b", |args| Ok(args.number()? != 0.0);
+    i64, "number", "n", shown number, |args| whole(args.number()?);
+    usize, "number", "n", shown number, |args| size(args.number()?);
+    u32, "number", "n", shown number, |args| Ok(size(args.number()?)? as u32);
+    bool, "boolean", "b", shown number, |args| Ok(args.number()? != 0.0);
     Option<f64>, "number", "mn", |args| Ok(args.list()?.first().copied());
     Option<isize>, "number", "mn", |args| args.list()?.first().map(|&value| signed(value)).transpose();
     Option<usize>, "number", "mn", |args| args.list()?.first().map(|&value| size(value)).transpose();
@@ -118,12 +135,42 @@ args! {
         code => dtype(code as u8).map(Some),
     };
     Around, "number | readonly number[]", "ns", |args| Ok(Around(args.take()?));
-    Mean, "\"mean\" | \"sum\" | \"none\"", "s", |args| match args.take::<String>()?.as_str() {
-        "mean" => Ok(Mean(Reduction::Mean)),
-        "sum" => Ok(Mean(Reduction::Sum)),
-        "none" => Ok(Mean(Reduction::None)),
-        other => Err(argument("reduction", format!("{other} is none of mean, sum, none"))),
-    };
+}
+
+/// What is chosen by a word.
+macro_rules! words {
+    ($($type:ty),*) => {$(
+        impl Arg for $type {
+            #[cfg(test)]
+            fn typescript() -> String {
+                let words = Self::WORDS.iter().map(|(word, _)| format!("{word:?}"));
+                words.collect::<Vec<_>>().join(" | ")
+            }
+
+            #[cfg(test)]
+            const WRITER: &'static str = "s";
+
+            #[cfg(test)]
+            fn shown(&self) -> String {
+                format!("{:?}", self.word())
+            }
+
+            fn take(args: &mut Args) -> Result<Self> {
+                let word: String = args.take()?;
+                let wrong = || argument("call", format!("{word} is n{}", Self::WANTED));
+                Self::of_word(&word).ok_or_else(wrong)
+            }
+        }
+    )*};
+}
+
+words!(Reduction, KlDivReduction, BagMode, InterpolateMode);
+
+/// A number or a flag as TypeScript writes it.
+#[cfg(test)]
+fn number(value: impl std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }
 
 /// One size for all spatial dimensions, or one for each.
@@ -145,9 +192,6 @@ impl Around {
         self.sizes::<N>().map(|sizes| Padding::from(sizes.0))
     }
 }
-
-/// How a loss is put together.
-pub struct Mean(pub Reduction);
 
 /// A number of JavaScript: whole ones act as integers beside integer tensors.
 pub fn scalar(value: f64) -> Scalar {

@@ -6,9 +6,11 @@
 //!
 //! - `handles`: the tensors JavaScript holds, and what a training step does with them;
 //! - `args`, `methods`: how ops are called, and the table of methods, from which the TypeScript is generated;
+//! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
 //! - `tensor`, `layers`, `optim`, `files`, `kernel`, `device`: the calls.
 
 mod args;
+mod catalogue;
 mod device;
 mod files;
 mod handles;
@@ -16,7 +18,7 @@ mod kernel;
 mod layers;
 mod methods;
 mod optim;
-mod options;
+mod schedules;
 #[cfg(feature = "selftest")]
 mod selftest;
 mod slab;

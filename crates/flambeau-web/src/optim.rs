@@ -2,11 +2,12 @@
 
 use crate::handles::{self, argument};
 use crate::layers::parameter;
-use crate::options::Options;
+use crate::schedules::schedule;
 use crate::slab::Slab;
-use flambeau::nn::Parameter;
-use flambeau::optim::scheduler::*;
-use flambeau::optim::*;
+use flambeau::bindings::optimizers;
+use flambeau::optim::scheduler::{PlateauOptions, ReduceLrOnPlateau, Schedule, Scheduler};
+use flambeau::optim::{Lbfgs, LbfgsOptions, Optimizer};
+use flambeau::settings::{SettingMap, Settings};
 use flambeau::{Result as Fallible, Tensor};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -25,25 +26,6 @@ pub fn with_optimizer<T>(number: u32, body: impl FnOnce(&mut dyn Optimizer) -> F
     body(&mut **optimizer.borrow_mut())
 }
 
-fn build<R: Rule>(groups: Vec<(Vec<Parameter>, Value)>) -> Fallible<Box<dyn Optimizer>> {
-    let groups = groups.into_iter().map(|(parameters, given)| {
-        let defaults =
-            serde_json::to_value(R::default()).map_err(|error| argument(R::NAME, error.to_string()))?;
-        let mut options = Options::from_value(R::NAME, defaults)?.rest();
-        for (name, value) in Options::from_value(R::NAME, given)?.rest() {
-            match options.get_mut(&name) {
-                Some(place) => *place = value,
-                None => return Err(argument(R::NAME, format!("there is no option {name}"))),
-            }
-        }
-        let options = serde_json::from_value(Value::Object(options))
-            .map_err(|error| argument(R::NAME, format!("bad options: {error}")))?;
-        Ok(Group::new(parameters, options))
-    });
-    let groups = groups.collect::<Fallible<Vec<Group<R>>>>()?;
-    Ok(Box::new(FirstOrder::try_with_groups(groups)?))
-}
-
 /// Makes an optimizer. `slots` are the parameters of all groups, `sizes` how many each has; `options` is a JSON list of
 /// one object per group.
 #[wasm_bindgen]
@@ -55,20 +37,7 @@ pub fn optimizer_new(kind: &str, slots: &[u32], sizes: &[u32], options: &str) ->
         let parameters = slots.by_ref().take(size as usize).map(|&number| parameter(number));
         groups.push((parameters.collect::<Fallible<Vec<_>>>()?, options));
     }
-    let optimizer = match kind {
-        "sgd" => build::<SgdOptions>(groups)?,
-        "adam" => build::<AdamOptions>(groups)?,
-        "adamw" => build::<AdamWOptions>(groups)?,
-        "adadelta" => build::<AdadeltaOptions>(groups)?,
-        "adagrad" => build::<AdagradOptions>(groups)?,
-        "adamax" => build::<AdamaxOptions>(groups)?,
-        "lion" => build::<LionOptions>(groups)?,
-        "muon" => build::<MuonOptions>(groups)?,
-        "nadam" => build::<NAdamOptions>(groups)?,
-        "radam" => build::<RAdamOptions>(groups)?,
-        "rmsprop" => build::<RmsPropOptions>(groups)?,
-        other => return Err(JsError::new(&format!("there is no optimizer {other}"))),
-    };
+    let optimizer = optimizers::by_name(kind, groups)?;
     Ok(OPTIMIZERS.with(|optimizers| optimizers.add(RefCell::new(optimizer))))
 }
 
@@ -142,21 +111,9 @@ pub fn optimizer_release(number: u32) {
 #[wasm_bindgen]
 pub fn lbfgs_new(slots: &[u32], options: &str) -> Result<u32, JsError> {
     let parameters = slots.iter().map(|&number| parameter(number)).collect::<Fallible<Vec<_>>>()?;
-    let mut o = Options::parse("lbfgs", options)?;
-    let default = LbfgsOptions::default();
-    let options = LbfgsOptions {
-        learning_rate: o.number("learning_rate", default.learning_rate)?,
-        max_iterations: o.size_or("max_iterations", default.max_iterations)?,
-        max_evaluations: o.maybe_size("max_evaluations")?,
-        gradient_tolerance: o.number("gradient_tolerance", default.gradient_tolerance)?,
-        change_tolerance: o.number("change_tolerance", default.change_tolerance)?,
-        history: o.size_or("history", default.history)?,
-        line_search: match o.word("line_search", "none")?.as_str() {
-            "strong_wolfe" => LineSearch::StrongWolfe,
-            _ => LineSearch::None,
-        },
-    };
-    o.done()?;
+    let (mut given, mut options) = (SettingMap::parse("lbfgs", options)?, LbfgsOptions::default());
+    options.fill(&mut given);
+    given.done()?;
     let lbfgs = Lbfgs::try_with_options(parameters, options)?;
     Ok(LBFGS.with(|all| all.add(RefCell::new(Some(lbfgs)))))
 }
@@ -190,73 +147,12 @@ pub fn schedule_at(number: u32, base: f64, step: f64) -> Result<Vec<f64>, JsErro
     Ok(vec![schedule.rate(base, step as u64), schedule.momentum(step as u64).unwrap_or(f64::NAN)])
 }
 
-fn schedule(value: Value) -> Fallible<Box<dyn Schedule>> {
-    let mut o = Options::from_value("schedule", value)?;
-    let steps = |o: &mut Options, name: &str, default: u64| Ok(o.number(name, default as f64)? as u64);
-    let schedule: Box<dyn Schedule> = match o.word("kind", "")?.as_str() {
-        "step" => Box::new(StepLr::new(steps(&mut o, "size", 1)?, o.number("gamma", 0.1)?)),
-        "multi_step" => {
-            let milestones = o.numbers("milestones")?.into_iter().map(|step| step as u64).collect();
-            Box::new(MultiStepLr::new(milestones, o.number("gamma", 0.1)?))
-        }
-        "exponential" => Box::new(ExponentialLr::new(o.number("gamma", 0.9)?)),
-        "cosine" => Box::new(CosineAnnealingLr::new(steps(&mut o, "period", 1)?, o.number("lowest", 0.0)?)),
-        "cosine_restarts" => Box::new(CosineAnnealingWarmRestarts::new(
-            steps(&mut o, "period", 1)?,
-            steps(&mut o, "factor", 1)?,
-            o.number("lowest", 0.0)?,
-        )),
-        "linear" => {
-            let (start, end) = (o.number("start", 1.0 / 3.0)?, o.number("end", 1.0)?);
-            Box::new(LinearLr::new(start, end, steps(&mut o, "steps", 5)?))
-        }
-        "constant" => Box::new(ConstantLr::new(o.number("factor", 1.0 / 3.0)?, steps(&mut o, "steps", 5)?)),
-        "polynomial" => Box::new(PolynomialLr::new(steps(&mut o, "steps", 5)?, o.number("power", 1.0)?)),
-        "one_cycle" => {
-            let total = steps(&mut o, "steps", 1)?;
-            let mut cycle = OneCycleLr::new(o.number("highest", 1e-2)?, total);
-            cycle.rising_share = o.number("rising_share", cycle.rising_share)?;
-            cycle.start_divisor = o.number("start_divisor", cycle.start_divisor)?;
-            cycle.end_divisor = o.number("end_divisor", cycle.end_divisor)?;
-            cycle.three_phases = o.flag("three_phases", cycle.three_phases)?;
-            if !o.flag("cycle_momentum", true)? {
-                cycle.momentum = None;
-            }
-            Box::new(cycle)
-        }
-        "warm_up" => {
-            let (count, start) = (steps(&mut o, "steps", 1)?, o.number("start", 0.0)?);
-            let then = o.take("then").ok_or_else(|| argument("warm_up", "`then` is missing"))?;
-            Box::new(WarmUp::new(count, start, schedule(then)?))
-        }
-        "sequential" => {
-            let milestones = o.numbers("milestones")?.into_iter().map(|step| step as u64).collect();
-            let Some(Value::Array(schedules)) = o.take("schedules") else {
-                return Err(argument("sequential", "`schedules` must be a list"));
-            };
-            let schedules = schedules.into_iter().map(schedule).collect::<Fallible<Vec<_>>>()?;
-            Box::new(SequentialLr::try_new(schedules, milestones)?)
-        }
-        other => return Err(argument("schedule", format!("there is no schedule {other}"))),
-    };
-    o.done()?;
-    Ok(schedule)
-}
-
 /// A schedule that lowers the rate when a metric no longer improves.
 #[wasm_bindgen]
 pub fn plateau_new(json: &str) -> Result<u32, JsError> {
-    let mut o = Options::parse("plateau", json)?;
-    let default = PlateauOptions::default();
-    let options = PlateauOptions {
-        goal: if o.word("goal", "min")? == "max" { Goal::Highest } else { Goal::Lowest },
-        factor: o.number("factor", default.factor)?,
-        patience: o.number("patience", default.patience as f64)? as u64,
-        cool_down: o.number("cool_down", default.cool_down as f64)? as u64,
-        lowest: o.number("lowest", default.lowest)?,
-        ..default
-    };
-    o.done()?;
+    let (mut given, mut options) = (SettingMap::parse("plateau", json)?, PlateauOptions::default());
+    options.fill(&mut given);
+    given.done()?;
     let plateau = RefCell::new(ReduceLrOnPlateau::new(options));
     Ok(PLATEAUS.with(|plateaus| plateaus.add(plateau)))
 }

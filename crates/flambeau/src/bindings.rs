@@ -1,5 +1,7 @@
-//! What bindings for other languages need beyond the public API: the op table as a list, and handles that do not count.
+//! What bindings for other languages need beyond the public API: the op table and the optimizers as lists, and handles
+//! that do not count.
 
+pub use crate::optim::catalogue as optimizers;
 pub use crate::tensor::QuietTensor;
 
 use crate::error::{Error, Result};

@@ -43,6 +43,8 @@ mod plan;
 pub mod reference;
 mod rng;
 pub mod selftest;
+#[doc(hidden)]
+pub mod settings;
 mod shader;
 mod shape;
 mod tensor;

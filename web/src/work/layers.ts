@@ -3,6 +3,8 @@
  * parameters are worked out here, without a device, as fast as one types.
  */
 
+import { ACTIVATIONS } from "./generated/catalogue.js";
+
 /** The shape of one item: (channels, height, width) of a picture, or (features). */
 export type ItemShape = readonly number[];
 
@@ -68,6 +70,18 @@ const pool = (input: ItemShape, size: number): ItemShape => {
 const activation = (name: string): KindRule => ({ name, fields: [], shape: (input) => input, parameters: () => 0 });
 const at = (values: readonly number[], index: number) => values[index] ?? 0;
 
+export type Activation = keyof typeof ACTIVATIONS;
+const activations = Object.fromEntries(Object.entries(ACTIVATIONS).map(([kind, name]) => [kind, activation(name)])) as Record<
+  Activation,
+  KindRule
+>;
+
+/** Is it one of the library's activations? */
+export const isActivation = (kind: LayerKind): kind is Activation => Object.hasOwn(ACTIVATIONS, kind);
+
+/** Kinds that links of before have by another name. */
+const RENAMED = new Map<string, Activation>([["leaky", "leakyRelu"]]);
+
 /** Every kind of layer that a list can hold. */
 export const KINDS = {
   linear: {
@@ -110,12 +124,6 @@ export const KINDS = {
   },
   globalpool: { name: "Global mean", fields: [], shape: (input) => [picture(input)[0]], parameters: () => 0 },
   flatten: { name: "Flatten", fields: [], shape: (input) => [product(input)], parameters: () => 0 },
-  relu: activation("ReLU"),
-  gelu: activation("GELU"),
-  silu: activation("SiLU"),
-  leaky: activation("Leaky ReLU"),
-  tanh: activation("Tanh"),
-  sigmoid: activation("Sigmoid"),
   batchnorm: { name: "Batch norm", fields: [], shape: (input) => input, parameters: ([channels = 0]) => 2 * channels },
   dropout: {
     name: "Dropout",
@@ -123,6 +131,7 @@ export const KINDS = {
     shape: (input) => input,
     parameters: () => 0,
   },
+  ...activations,
 } satisfies Record<string, KindRule>;
 
 export type LayerKind = keyof typeof KINDS;
@@ -154,7 +163,7 @@ export function readLayers(text: string): LayerSpec[] | undefined {
   const layers: LayerSpec[] = [];
   for (const word of text.split("_").filter((word) => word !== "")) {
     const [kind = "", ...numbers] = word.split("-");
-    const known = LAYER_KINDS.find((each) => each === kind);
+    const known = LAYER_KINDS.find((each) => each === (RENAMED.get(kind) ?? kind));
     if (known === undefined) return undefined;
     const { fields } = ruleOf(known);
     const values = fields.map(({ initial }, index) =>

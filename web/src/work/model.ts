@@ -1,7 +1,7 @@
 /** Networks from lists of layers, in a worker. */
 
 import { nn, type Tensor } from "flambeau";
-import { ruleOf, samePadding, type ItemShape, type LayerSpec } from "./layers.js";
+import { isActivation, ruleOf, samePadding, type ItemShape, type LayerSpec } from "./layers.js";
 
 /** relu(x + f(x)) with f two convolutions of 3 × 3 with batch norm; where the shape changes, x goes through one of 1 × 1. */
 class ResidualBlock extends nn.Module {
@@ -32,6 +32,7 @@ type Forward = nn.Module & { forward(input: Tensor): Tensor };
 function build({ kind, values }: LayerSpec, input: ItemShape): Forward {
   const [first = 0, second = 0, third = 0] = values;
   const [channels = 0] = input;
+  if (isActivation(kind)) return nn[kind]();
   switch (kind) {
     case "linear":
       return nn.linear(channels, first);
@@ -47,18 +48,6 @@ function build({ kind, values }: LayerSpec, input: ItemShape): Forward {
       return nn.sequential(nn.adaptiveAvgPool2d([1, 1]), nn.flatten());
     case "flatten":
       return nn.flatten();
-    case "relu":
-      return nn.relu();
-    case "gelu":
-      return nn.gelu();
-    case "silu":
-      return nn.silu();
-    case "leaky":
-      return nn.leakyRelu();
-    case "tanh":
-      return nn.tanh();
-    case "sigmoid":
-      return nn.sigmoid();
     case "batchnorm":
       return input.length === 3 ? nn.batchNorm2d(channels) : nn.batchNorm1d(channels);
     case "dropout":

@@ -2,9 +2,7 @@
 
 import { choice, flag, integer, number, text, type Param, type Schema } from "../app/url.js";
 import { MODELS, readLayers } from "./layers.js";
-
-export const OPTIMIZERS = ["adam", "adamw", "sgd", "momentum", "rmsprop", "lion", "muon"] as const;
-export type OptimizerName = (typeof OPTIMIZERS)[number];
+import { OPTIMIZER_NAMES, type OptimizerName } from "./optimizers.js";
 
 export const DATA_SETS = ["mnist", "fashion", "idx", "csv", "folder"] as const;
 export type DataName = (typeof DATA_SETS)[number];
@@ -36,7 +34,7 @@ export const trainSchema: Schema<TrainSettings> = {
   data: choice(DATA_SETS, "mnist"),
   items: integer(0, 0),
   layers,
-  optimizer: choice(OPTIMIZERS, "adam"),
+  optimizer: choice(OPTIMIZER_NAMES, "adam"),
   lr: number(0.001, 0, 100),
   decay: number(0, 0, 10),
   batch: integer(64, 1, 4096),

@@ -1,42 +1,20 @@
 /** The worker that trains: one run, as its task says. */
 
-import {
-  correct,
-  currentDevice,
-  DataLoader,
-  io,
-  manualSeed,
-  type nn,
-  optim,
-  type Progress,
-  type Tensor,
-  type Trainer,
-} from "flambeau";
+import { correct, currentDevice, DataLoader, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
 import { runTraining } from "flambeau/worker";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
 import { readLayers } from "./layers.js";
 import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
+import { makeOptimizer } from "./optimizer.js";
 import { hostArrays, openSet, toInput } from "./sets.js";
-import type { OptimizerName } from "./settings.js";
 
 /** Steps between looks at the test items, and how many of them. */
 const ASSESS_EVERY = 100;
 const ASSESS_ITEMS = 1000;
 /** Milliseconds between looks inside. */
 const INSPECT_EVERY = 2000;
-
-type Rule = (parameters: readonly nn.Parameter[], lr: number, weightDecay: number) => optim.Optimizer;
-const RULES: Record<OptimizerName, Rule> = {
-  adam: (parameters, lr, weightDecay) => optim.adam(parameters, { lr, weightDecay }),
-  adamw: (parameters, lr, weightDecay) => optim.adamW(parameters, { lr, weightDecay }),
-  sgd: (parameters, lr, weightDecay) => optim.sgd(parameters, { lr, weightDecay }),
-  momentum: (parameters, lr, weightDecay) => optim.sgd(parameters, { lr, weightDecay, momentum: 0.9 }),
-  rmsprop: (parameters, lr, weightDecay) => optim.rmsprop(parameters, { lr, weightDecay }),
-  lion: (parameters, lr, weightDecay) => optim.lion(parameters, { lr, weightDecay }),
-  muon: (parameters, lr, weightDecay) => optim.muon(parameters, { lr, weightDecay }),
-};
 
 /** Step times and counts of the device between two reports, without the looks at the model. */
 class Meter {
@@ -94,7 +72,7 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
 
   return {
     model,
-    optimizer: RULES[settings.optimizer](model.parameters(), settings.lr, settings.decay),
+    optimizer: makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay }),
     batches,
     outcome: (model, [items, y]: Tensor[]) => {
       if (items === undefined || y === undefined) throw new Error("a batch is items and labels");

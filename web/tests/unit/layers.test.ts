@@ -29,6 +29,12 @@ test("every kind of layer can be made new, written and read back", () => {
   for (const kind of LAYER_KINDS) assert.deepEqual(readLayers(writeLayers([newLayer(kind)])), [newLayer(kind)], kind);
 });
 
+test("the library's activations are kinds, also by the names of older links", () => {
+  for (const kind of ["relu", "gelu", "leakyRelu", "hardswish", "logSoftmax"] as const)
+    assert.ok(LAYER_KINDS.includes(kind), kind);
+  assert.deepEqual(readLayers("leaky"), [newLayer("leakyRelu")]);
+});
+
 test("numbers that are left out have their first values", () => {
   assert.deepEqual(list("conv-8"), [{ kind: "conv", values: [8, 3, 1] }]);
 });

@@ -156,7 +156,7 @@ impl Run<'_> {
         flambeau::manual_seed(options.seed);
         let model: Arc<dyn Forward> = self.architecture.build(device)?.into();
         let parameters = model.parameter_count();
-        let mut optimizer = self.optimizer.make(model.parameters());
+        let mut optimizer = self.optimizer.make(model.parameters())?;
         let (mut train, mut test) = self.data.loaders(&self.architecture, self.feeding(), device)?;
         let (per_epoch, epochs) = (train.len() as u64, options.epochs.unwrap_or(self.preset.epochs));
         let total = (epochs * per_epoch).min(options.max_steps.unwrap_or(u64::MAX));

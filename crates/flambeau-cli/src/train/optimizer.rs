@@ -2,35 +2,30 @@
 
 use crate::output::refused;
 use flambeau::Result;
+use flambeau::bindings::optimizers::by_name;
 use flambeau::nn::Parameter;
-use flambeau::optim::{
-    Adadelta, Adagrad, Adam, AdamW, Adamax, Lion, NAdam, Optimizer, RAdam, RmsProp, Sgd, SgdOptions,
-};
+use flambeau::optim::Optimizer;
+use serde_json::Value;
 
-/// Makes an optimizer of parameters and a learning rate.
-type Make = fn(Vec<Parameter>, f64) -> Box<dyn Optimizer>;
-
-/// Name, learning rate as a multiple of Adam's, and maker.
-const OPTIMIZERS: &[(&str, f64, Make)] = &[
-    ("adam", 1.0, |parameters, rate| Box::new(Adam::new(parameters, rate))),
-    ("adamw", 1.0, |parameters, rate| Box::new(AdamW::new(parameters, rate))),
-    ("sgd", 20.0, |parameters, rate| {
-        let options =
-            SgdOptions { learning_rate: rate, momentum: 0.9, nesterov: true, ..SgdOptions::default() };
-        Box::new(Sgd::with_options(parameters, options))
-    }),
-    ("lion", 0.1, |parameters, rate| Box::new(Lion::new(parameters, rate))),
-    ("nadam", 1.0, |parameters, rate| Box::new(NAdam::new(parameters, rate))),
-    ("radam", 1.0, |parameters, rate| Box::new(RAdam::new(parameters, rate))),
-    ("adamax", 2.0, |parameters, rate| Box::new(Adamax::new(parameters, rate))),
-    ("rmsprop", 0.25, |parameters, rate| Box::new(RmsProp::new(parameters, rate))),
-    ("adagrad", 5.0, |parameters, rate| Box::new(Adagrad::new(parameters, rate))),
-    ("adadelta", 250.0, |parameters, rate| Box::new(Adadelta::new(parameters, rate))),
+/// Of the library's optimizers those for any model: name, learning rate as a multiple of Adam's, and what is set unlike the
+/// library's defaults, as JSON.
+const OPTIMIZERS: &[(&str, f64, &str)] = &[
+    ("adam", 1.0, "{}"),
+    ("adamw", 1.0, "{}"),
+    ("sgd", 20.0, r#"{"momentum": 0.9, "nesterov": true}"#),
+    ("lion", 0.1, "{}"),
+    ("nadam", 1.0, "{}"),
+    ("radam", 1.0, "{}"),
+    ("adamax", 2.0, "{}"),
+    ("rmsprop", 0.25, "{}"),
+    ("adagrad", 5.0, "{}"),
+    ("adadelta", 250.0, "{}"),
 ];
 
 /// An optimizer that can be made.
 pub struct Choice {
-    make: Make,
+    name: &'static str,
+    settings: &'static str,
     /// Its highest learning rate.
     pub rate: f64,
 }
@@ -45,18 +40,37 @@ impl Choice {
             ));
         }
         let found = OPTIMIZERS.iter().find(|(known, ..)| *known == name);
-        let &(_, multiple, make) = found.ok_or_else(|| {
+        let &(name, multiple, settings) = found.ok_or_else(|| {
             let names: Vec<&str> = OPTIMIZERS.iter().map(|(name, ..)| *name).collect();
             refused(
                 "--optimizer",
                 format!("there is no optimizer `{name}`; take one of {}", names.join(", ")),
             )
         })?;
-        Ok(Choice { make, rate: given.unwrap_or(adams * multiple) })
+        Ok(Choice { name, settings, rate: given.unwrap_or(adams * multiple) })
     }
 
     /// The optimizer of these parameters.
-    pub fn make(&self, parameters: Vec<Parameter>) -> Box<dyn Optimizer> {
-        (self.make)(parameters, self.rate)
+    pub fn make(&self, parameters: Vec<Parameter>) -> Result<Box<dyn Optimizer>> {
+        let mut settings: Value = serde_json::from_str(self.settings).expect("the list has JSON");
+        settings["lr"] = self.rate.into();
+        by_name(self.name, vec![(parameters, settings)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flambeau::bindings::optimizers::NAMES;
+
+    #[test]
+    fn every_optimizer_can_be_chosen() {
+        let mut names: Vec<&str> = OPTIMIZERS.iter().map(|(name, ..)| *name).collect();
+        // Muon takes matrices only: the library's models have biases too.
+        names.push("muon");
+        names.sort_unstable();
+        let mut library = NAMES.to_vec();
+        library.sort_unstable();
+        assert_eq!(names, library);
     }
 }

@@ -1,17 +1,14 @@
 //! Layers for JavaScript: made by name from JSON settings, called with tensors.
 
-mod build;
+mod called;
+pub mod catalogue;
 
 use crate::args::Args;
 use crate::handles::{self, argument};
 use crate::slab::Slab;
 use crate::tensor::hold_all;
-use flambeau::nn::{
-    AttentionMasks, AttentionWeights, Bilinear, Buffer, CosineSimilarity, EmbeddingBag, Forward, Gru,
-    GruCell, Lstm, LstmCell, Module, MultiheadAttention, PairwiseDistance, Parameter, Rnn, RnnCell,
-    Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
-    TransformerMasks,
-};
+use called::Called;
+use flambeau::nn::{Buffer, Forward, Module, Parameter};
 use flambeau::{Result as Fallible, Tensor};
 use wasm_bindgen::prelude::*;
 
@@ -19,128 +16,25 @@ use wasm_bindgen::prelude::*;
 pub enum Layer {
     /// One tensor in, one out.
     Plain(Box<dyn Forward>),
-    Bilinear(Bilinear),
-    CosineSimilarity(CosineSimilarity),
-    PairwiseDistance(PairwiseDistance),
-    EmbeddingBag(EmbeddingBag),
-    Attention(MultiheadAttention),
-    Rnn(Rnn),
-    Gru(Gru),
-    Lstm(Lstm),
-    RnnCell(RnnCell),
-    GruCell(GruCell),
-    LstmCell(LstmCell),
-    EncoderBlock(TransformerEncoderLayer),
-    DecoderBlock(TransformerDecoderLayer),
-    Encoder(TransformerEncoder),
-    Decoder(TransformerDecoder),
-    Transformer(Transformer),
+    /// Anything else.
+    Special(Box<dyn Called>),
 }
 
 impl Layer {
     fn module(&self) -> &dyn Module {
         match self {
             Layer::Plain(layer) => layer,
-            Layer::Bilinear(layer) => layer,
-            Layer::CosineSimilarity(layer) => layer,
-            Layer::PairwiseDistance(layer) => layer,
-            Layer::EmbeddingBag(layer) => layer,
-            Layer::Attention(layer) => layer,
-            Layer::Rnn(layer) => layer,
-            Layer::Gru(layer) => layer,
-            Layer::Lstm(layer) => layer,
-            Layer::RnnCell(layer) => layer,
-            Layer::GruCell(layer) => layer,
-            Layer::LstmCell(layer) => layer,
-            Layer::EncoderBlock(layer) => layer,
-            Layer::DecoderBlock(layer) => layer,
-            Layer::Encoder(layer) => layer,
-            Layer::Decoder(layer) => layer,
-            Layer::Transformer(layer) => layer,
+            Layer::Special(layer) => &**layer,
         }
     }
 
     /// The output for these arguments; which they are is the matching method of the package's class.
     fn call(&self, args: &mut Args) -> Fallible<Vec<Tensor>> {
-        let pair = |first: Option<Tensor>, second: Option<Tensor>| first.zip(second);
-        Ok(match self {
-            Layer::Plain(layer) => vec![layer.try_forward(&args.take()?)?],
-            Layer::Bilinear(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
-            Layer::CosineSimilarity(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
-            Layer::PairwiseDistance(layer) => vec![layer.try_forward(&args.take()?, &args.take()?)?],
-            Layer::EmbeddingBag(layer) => {
-                let indices: Tensor = args.take()?;
-                let weights: Option<Tensor> = args.take()?;
-                let offsets: Vec<usize> = args.take()?;
-                match offsets.is_empty() && weights.is_none() {
-                    true => vec![layer.try_forward(&indices)?],
-                    false => vec![layer.try_forward_with_offsets(&indices, &offsets, weights.as_ref())?],
-                }
-            }
-            Layer::Attention(layer) => {
-                let (query, key, value): (Tensor, Tensor, Tensor) =
-                    (args.take()?, args.take()?, args.take()?);
-                let masks = masks(args)?;
-                match args.take::<bool>()? {
-                    true => {
-                        let form = AttentionWeights::Averaged;
-                        let (output, weights) =
-                            layer.try_forward_with_weights(&query, &key, &value, &masks, form)?;
-                        vec![output, weights]
-                    }
-                    false => vec![layer.try_forward(&query, &key, &value, &masks)?],
-                }
-            }
-            Layer::Rnn(layer) => {
-                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
-                layer.try_forward(&input, hidden.as_ref()).map(|(output, hidden)| vec![output, hidden])?
-            }
-            Layer::Gru(layer) => {
-                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
-                layer.try_forward(&input, hidden.as_ref()).map(|(output, hidden)| vec![output, hidden])?
-            }
-            Layer::Lstm(layer) => {
-                let input: Tensor = args.take()?;
-                let states = pair(args.take()?, args.take()?);
-                let (output, (hidden, cell)) =
-                    layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
-                vec![output, hidden, cell]
-            }
-            Layer::RnnCell(layer) => {
-                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
-                vec![layer.try_forward(&input, hidden.as_ref())?]
-            }
-            Layer::GruCell(layer) => {
-                let (input, hidden): (Tensor, Option<Tensor>) = (args.take()?, args.take()?);
-                vec![layer.try_forward(&input, hidden.as_ref())?]
-            }
-            Layer::LstmCell(layer) => {
-                let input: Tensor = args.take()?;
-                let states = pair(args.take()?, args.take()?);
-                let (hidden, cell) = layer.try_forward(&input, states.as_ref().map(|(h, c)| (h, c)))?;
-                vec![hidden, cell]
-            }
-            Layer::EncoderBlock(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
-            Layer::Encoder(layer) => vec![layer.try_forward(&args.take()?, &masks(args)?)?],
-            Layer::DecoderBlock(layer) => {
-                let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
-                vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?]
-            }
-            Layer::Decoder(layer) => {
-                let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
-                vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?]
-            }
-            Layer::Transformer(layer) => {
-                let (source, target): (Tensor, Tensor) = (args.take()?, args.take()?);
-                let masks = TransformerMasks { src: masks(args)?, tgt: masks(args)?, memory: masks(args)? };
-                vec![layer.try_forward(&source, &target, &masks)?]
-            }
-        })
+        match self {
+            Layer::Plain(layer) => Ok(vec![layer.try_forward(&args.take()?)?]),
+            Layer::Special(layer) => layer.call(args),
+        }
     }
-}
-
-fn masks(args: &mut Args) -> Fallible<AttentionMasks> {
-    Ok(AttentionMasks { attn_mask: args.take()?, key_padding_mask: args.take()?, causal: args.take()? })
 }
 
 /// A parameter or a buffer.
@@ -173,7 +67,7 @@ pub fn parameter(number: u32) -> Fallible<Parameter> {
 /// Makes a layer.
 #[wasm_bindgen]
 pub fn layer_new(kind: &str, options: &str) -> Result<u32, JsError> {
-    let layer = build::layer(kind, options)?;
+    let layer = catalogue::layer(kind, options)?;
     Ok(LAYERS.with(|layers| layers.add(layer)))
 }
 

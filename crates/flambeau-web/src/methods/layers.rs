@@ -2,7 +2,6 @@
 
 use super::methods;
 use crate::args::Around;
-use crate::handles::argument;
 use flambeau::nn::functional::{
     AttentionOptions, BagMode, EmbeddingBagOptions, InterpolateMode, InterpolateOptions,
 };
@@ -62,31 +61,6 @@ fn avg_pool<const N: usize>(
         .with_ceil_mode(ceil_mode)
         .with_count_include_pad(count_include_pad);
     Ok(if stride.0.is_empty() { options } else { options.with_stride(stride.sizes::<N>()?) })
-}
-
-/// How values between pixels are found, by PyTorch's names.
-pub fn interpolation(mode: &str) -> Result<InterpolateMode> {
-    match mode {
-        "nearest" => Ok(InterpolateMode::Nearest),
-        "nearest-exact" => Ok(InterpolateMode::NearestExact),
-        "linear" | "bilinear" | "trilinear" => Ok(InterpolateMode::Linear),
-        "bicubic" => Ok(InterpolateMode::Cubic),
-        "area" => Ok(InterpolateMode::Area),
-        other => Err(argument(
-            "interpolate",
-            format!("{other} is none of nearest, nearest-exact, linear, bilinear, trilinear, bicubic, area"),
-        )),
-    }
-}
-
-/// How a bag of rows becomes one.
-pub fn bag(mode: &str) -> Result<BagMode> {
-    match mode {
-        "sum" => Ok(BagMode::Sum),
-        "mean" => Ok(BagMode::Mean),
-        "max" => Ok(BagMode::Max),
-        other => Err(argument("embedding_bag", format!("{other} is none of sum, mean, max"))),
-    }
 }
 
 methods! {
@@ -166,9 +140,9 @@ methods! {
     embedding(x: Tensor, indices: Tensor, padding_index: Option<usize> = "?") -> Tensor {
         x.try_embedding(&indices, padding_index)
     }
-    embedding_bag(x: Tensor, indices: Tensor, mode: String = "\"mean\"", offsets: Vec<usize> = "[]", weights: Option<Tensor> = "?", padding_index: Option<usize> = "?") -> Tensor {
+    embedding_bag(x: Tensor, indices: Tensor, mode: BagMode = "\"mean\"", offsets: Vec<usize> = "[]", weights: Option<Tensor> = "?", padding_index: Option<usize> = "?") -> Tensor {
         let options = EmbeddingBagOptions {
-            mode: bag(&mode)?,
+            mode,
             offsets: (!offsets.is_empty()).then_some(offsets),
             per_sample_weights: weights,
             padding_index,
@@ -179,12 +153,12 @@ methods! {
         let dropout = (dropout > 0.0).then_some((dropout, generator));
         x.try_scaled_dot_product_attention(&key, &value, &AttentionOptions { mask, causal, dropout, scale })
     }
-    interpolate(x: Tensor, size: Vec<usize>, mode: String = "\"nearest\"", align_corners: bool = "false") -> Tensor {
-        let options = InterpolateOptions::size(&size).with_mode(interpolation(&mode)?);
+    interpolate(x: Tensor, size: Vec<usize>, mode: InterpolateMode = "\"nearest\"", align_corners: bool = "false") -> Tensor {
+        let options = InterpolateOptions::size(&size).with_mode(mode);
         x.try_interpolate(&if align_corners { options.with_align_corners() } else { options })
     }
-    interpolate_by(x: Tensor, factors: Vec<f64>, mode: String = "\"nearest\"", align_corners: bool = "false") -> Tensor {
-        let options = InterpolateOptions::factor(&factors).with_mode(interpolation(&mode)?);
+    interpolate_by(x: Tensor, factors: Vec<f64>, mode: InterpolateMode = "\"nearest\"", align_corners: bool = "false") -> Tensor {
+        let options = InterpolateOptions::factor(&factors).with_mode(mode);
         x.try_interpolate(&if align_corners { options.with_align_corners() } else { options })
     }
     pixel_shuffle(x: Tensor, factor: usize) -> Tensor { x.try_pixel_shuffle(factor) }

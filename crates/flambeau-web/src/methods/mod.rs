@@ -9,7 +9,8 @@ mod layers;
 mod losses;
 mod shape;
 
-pub use layers::{bag, interpolation};
+#[cfg(test)]
+pub use losses::LOSSES;
 
 use crate::args::Args;
 use flambeau::{Result, Tensor};
@@ -21,7 +22,7 @@ pub type Call = fn(&mut Args, &mut Vec<Tensor>) -> Result<()>;
 #[cfg(test)]
 pub struct Signature {
     pub name: &'static str,
-    pub params: &'static [Param],
+    pub params: Vec<Param>,
     pub output: &'static str,
     pub caller: &'static str,
 }
@@ -30,10 +31,23 @@ pub struct Signature {
 #[cfg(test)]
 pub struct Param {
     pub name: &'static str,
-    pub kind: &'static str,
+    pub kind: String,
     pub writer: &'static str,
     /// What TypeScript puts there when it is left out; `?` lets it be left out altogether.
-    pub default: Option<&'static str>,
+    pub default: Option<String>,
+}
+
+#[cfg(test)]
+impl Param {
+    /// A parameter of this type.
+    pub fn new<T: crate::args::Arg>(name: &'static str, default: Option<&str>) -> Param {
+        Param { name, kind: T::typescript(), writer: T::WRITER, default: default.map(str::to_string) }
+    }
+
+    /// A setting, which has a default.
+    pub fn setting<T: crate::args::Arg>(name: &'static str, default: &T) -> Param {
+        Param { default: Some(default.shown()), ..Param::new::<T>(name, None) }
+    }
 }
 
 /// The tables, in the order of the numbers that JavaScript uses.
@@ -52,10 +66,15 @@ pub fn call(mut number: usize) -> Option<Call> {
 
 /// What TypeScript is told, in the same order.
 #[cfg(test)]
-pub fn signatures() -> impl Iterator<Item = &'static Signature> {
-    [create::SIGNATURES, shape::SIGNATURES, arithmetic::SIGNATURES, layers::SIGNATURES, losses::SIGNATURES]
-        .into_iter()
-        .flatten()
+pub fn signatures() -> impl Iterator<Item = Signature> {
+    let tables = [
+        create::signatures,
+        shape::signatures,
+        arithmetic::signatures,
+        layers::signatures,
+        losses::signatures,
+    ];
+    tables.into_iter().flat_map(|table| table())
 }
 
 /// `name(argument: Type = "default in TypeScript", …) -> Output { body }`. A first argument called `x` makes it a
@@ -73,17 +92,17 @@ macro_rules! methods {
         }),*];
 
         #[cfg(test)]
-        pub(super) static SIGNATURES: &[$crate::methods::Signature] = &[$($crate::methods::Signature {
-            name: stringify!($name),
-            params: &[$($crate::methods::Param {
-                name: stringify!($arg),
-                kind: <$type as $crate::args::Arg>::TYPE,
-                writer: <$type as $crate::args::Arg>::WRITER,
-                default: $crate::methods::methods!(@default $($default)?),
-            }),*],
-            output: <$output as $crate::args::Output>::TYPE,
-            caller: <$output as $crate::args::Output>::CALLER,
-        }),*];
+        pub(super) fn signatures() -> Vec<$crate::methods::Signature> {
+            vec![$($crate::methods::Signature {
+                name: stringify!($name),
+                params: vec![$($crate::methods::Param::new::<$type>(
+                    stringify!($arg),
+                    $crate::methods::methods!(@default $($default)?),
+                )),*],
+                output: <$output as $crate::args::Output>::TYPE,
+                caller: <$output as $crate::args::Output>::CALLER,
+            }),*]
+        }
     };
     (@default $default:literal) => { Some($default) };
     (@default) => { None };

@@ -3,12 +3,14 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::Result;
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Adagrad`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct AdagradOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// The rate of step t is lr / (1 + (t − 1) · this).
     pub learning_rate_decay: f64,

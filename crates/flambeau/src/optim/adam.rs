@@ -3,13 +3,15 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_betas, check_not_negative};
 use crate::error::Result;
+use crate::settings::Settings;
 use crate::tensor::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Adam`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct AdamOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running means of gradient and squared gradient is kept.
     pub betas: (f64, f64),
@@ -90,9 +92,10 @@ impl Rule for AdamOptions {
 }
 
 /// The settings of [`AdamW`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct AdamWOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running means of gradient and squared gradient is kept.
     pub betas: (f64, f64),

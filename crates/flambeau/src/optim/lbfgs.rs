@@ -7,6 +7,7 @@ use crate::autograd::no_grad;
 use crate::error::{Error, Result, expect};
 use crate::io::{State, Stateful};
 use crate::nn::Parameter;
+use crate::settings::{Settings, words};
 use crate::tensor::{Tensor, read_many};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -20,10 +21,13 @@ pub enum LineSearch {
     StrongWolfe,
 }
 
+words!(LineSearch { "none" => None, "strong_wolfe" => StrongWolfe });
+
 /// The settings of [`Lbfgs`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct LbfgsOptions {
     /// The learning rate; with a line search, the first length tried.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// Iterations per step.
     pub max_iterations: usize,

@@ -3,12 +3,14 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_betas, check_not_negative, running_mean};
 use crate::error::Result;
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Lion`]; the defaults are the paper's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct LionOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running mean counts in a step, and how much of it is kept.
     pub betas: (f64, f64),

@@ -29,6 +29,8 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+#[doc(hidden)]
+pub mod catalogue;
 mod ema;
 mod first_order;
 mod flat;

@@ -4,6 +4,7 @@ use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative, running_mean};
 use crate::error::{Error, Result};
 use crate::nn::Parameter;
+use crate::settings::Settings;
 use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +12,10 @@ use serde::{Deserialize, Serialize};
 const NEWTON_SCHULZ: (f64, f64, f64) = (3.4445, -4.775, 2.0315);
 
 /// The settings of [`Muon`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct MuonOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running mean of gradients is kept.
     pub momentum: f64,

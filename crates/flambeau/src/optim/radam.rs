@@ -3,12 +3,14 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_betas, check_not_negative};
 use crate::error::Result;
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`RAdam`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct RAdamOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running means is kept.
     pub betas: (f64, f64),

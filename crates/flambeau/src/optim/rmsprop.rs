@@ -3,12 +3,14 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::Result;
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`RmsProp`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct RmsPropOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the running mean of squares is kept.
     pub alpha: f64,

@@ -3,13 +3,15 @@
 use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::{Error, Result};
+use crate::settings::Settings;
 use crate::tensor::Composite;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Sgd`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 pub struct SgdOptions {
     /// The learning rate.
+    #[setting(name = "lr")]
     pub learning_rate: f64,
     /// How much of the last direction is kept.
     pub momentum: f64,

@@ -29,7 +29,7 @@ fn rtol(dtype: DType) -> f64 {
 
 /// Runs every check of a case.
 pub(super) async fn run(case: &Case, device: &Device, truth: &Device) -> CaseReport {
-    let mut report = CaseReport { name: case.name.clone(), ..Default::default() };
+    let mut report = CaseReport { name: case.name.clone(), group: case.group, ..Default::default() };
     if case.inputs.iter().any(|input| device.backend().accepts(input.dtype).is_err()) {
         report.skipped = true;
         return report;

@@ -12,7 +12,7 @@ use crate::tensor::Tensor;
 
 /// Makes every wrong call on a device; `elsewhere` is another device.
 pub(super) fn run(device: &Device, elsewhere: &Device) -> CaseReport {
-    let mut report = CaseReport { name: "refusals".into(), ..Default::default() };
+    let mut report = CaseReport { name: "refusals".into(), group: "refusals", ..Default::default() };
     for (op, what, result) in calls(device, elsewhere) {
         report.checks += 1;
         match result {

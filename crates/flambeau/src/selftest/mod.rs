@@ -79,6 +79,8 @@ fn structured_cases() -> impl Iterator<Item = Case> {
 pub struct CaseReport {
     /// The case's name.
     pub name: String,
+    /// The kind of op: the case's group.
+    pub group: &'static str,
     /// The primitives its graphs were made of.
     pub ops: BTreeSet<&'static str>,
     /// Comparisons made.

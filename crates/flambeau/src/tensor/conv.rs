@@ -3,7 +3,9 @@
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::conv::{Conv, Direction};
+use crate::settings::{Setting, SettingKind, Settings};
 use crate::shape::{Shape, product};
+use serde_json::Value;
 
 /// A number for each of N spatial dimensions: one for all, or an array.
 ///
@@ -59,6 +61,34 @@ impl<const N: usize> From<[(usize, usize); N]> for Padding<N> {
     }
 }
 
+impl<const N: usize> Setting for Padding<N> {
+    fn set(&mut self, given: &Value) -> std::result::Result<(), &'static str> {
+        *self = match given.as_str() {
+            Some("same") => Padding::Same,
+            Some("valid") => Padding::Valid,
+            Some(_) => return Err("\"same\", \"valid\" or numbers"),
+            None => {
+                let mut sizes = [0; N];
+                sizes.set(given)?;
+                Padding::from(sizes)
+            }
+        };
+        Ok(())
+    }
+
+    fn kind() -> SettingKind {
+        SettingKind::NumbersOr(vec!["same", "valid"])
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Padding::Valid => Value::from(0),
+            Padding::Same => Value::from("same"),
+            Padding::Explicit(sides) => sides.map(|(before, _)| before).value(),
+        }
+    }
+}
+
 /// How a convolution over N dimensions goes over its input: as PyTorch's `stride`, `padding`, `dilation`, `groups`.
 ///
 /// ```
@@ -66,7 +96,7 @@ impl<const N: usize> From<[(usize, usize); N]> for Padding<N> {
 /// let options = Conv2dOptions { stride: [2, 2], ..Default::default() };
 /// assert_eq!(options, Conv2dOptions::default().with_stride(2));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct ConvOptions<const N: usize> {
     /// Steps between windows.
     pub stride: [usize; N],
@@ -137,7 +167,7 @@ impl<const N: usize> ConvOptions<N> {
 /// let options = ConvTranspose2dOptions { stride: [2, 2], ..Default::default() };
 /// assert_eq!(options, ConvTranspose2dOptions::default().with_stride(2));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct ConvTransposeOptions<const N: usize> {
     /// Steps between windows of the result.
     pub stride: [usize; N],

@@ -4,6 +4,7 @@ use super::conv::{Spatial, extent, steps, to_three, window};
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::pool::{Divisor, Pool, PoolKind, Window};
+use crate::settings::Settings;
 use crate::shape::{Dims, product};
 
 /// How a maximum over windows goes over N dimensions: as PyTorch's `stride`, `padding`, `dilation`, `ceil_mode`.
@@ -13,7 +14,7 @@ use crate::shape::{Dims, product};
 /// let options = MaxPool2dOptions { padding: [1, 1], ..Default::default() };
 /// assert_eq!(options, MaxPool2dOptions::default().with_padding(1));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct MaxPoolOptions<const N: usize> {
     /// Steps between windows; the size of the window if none are given.
     pub stride: Option<[usize; N]>,
@@ -33,7 +34,7 @@ pub struct MaxPoolOptions<const N: usize> {
 /// let options = AvgPool2dOptions { padding: [1, 1], ..Default::default() };
 /// assert_eq!(options, AvgPool2dOptions::default().with_padding(1));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct AvgPoolOptions<const N: usize> {
     /// Steps between windows; the size of the window if none are given.
     pub stride: Option<[usize; N]>,

@@ -1110,7 +1110,7 @@ export abstract class Ops {
   }
 
   /** The sum, mean or maximum of the rows of this table (V, D) that each bag of indexes names: (B, D). Bags are the rows of indexes (B, L), or parts of a vector of indexes that start at the offsets. An empty bag is 0. */
-  embeddingBag(indices: Tensor, mode: string = "mean", offsets: Sizes = [], weights?: Tensor, paddingIndex?: number): Tensor {
+  embeddingBag(indices: Tensor, mode: "sum" | "mean" | "max" = "mean", offsets: Sizes = [], weights?: Tensor, paddingIndex?: number): Tensor {
     return one(237, args(this).t(indices).s(mode).ns(offsets).mt(weights).mn(paddingIndex));
   }
 
@@ -1120,12 +1120,12 @@ export abstract class Ops {
   }
 
   /** This tensor (N, C, d1, …) with the dimensions after (N, C) resized. */
-  interpolate(size: Sizes, mode: string = "nearest", alignCorners: boolean = false): Tensor {
+  interpolate(size: Sizes, mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area" = "nearest", alignCorners: boolean = false): Tensor {
     return one(239, args(this).ns(size).s(mode).b(alignCorners));
   }
 
   /** Resizes the last dimensions by a factor each; `interpolate` takes the sizes. */
-  interpolateBy(factors: Sizes, mode: string = "nearest", alignCorners: boolean = false): Tensor {
+  interpolateBy(factors: Sizes, mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area" = "nearest", alignCorners: boolean = false): Tensor {
     return one(240, args(this).ns(factors).s(mode).b(alignCorners));
   }
 
@@ -1200,7 +1200,7 @@ export abstract class Ops {
   }
 
   /** The Kullback–Leibler divergence of these log probabilities from a target, as the mean over all elements; `KlDivLoss` has options, among them the mean over the batch. */
-  klDiv(target: Tensor, reduction: string = "mean", logTarget: boolean = false): Tensor {
+  klDiv(target: Tensor, reduction: "mean" | "batchmean" | "sum" | "none" = "mean", logTarget: boolean = false): Tensor {
     return one(255, args(this).t(target).s(reduction).b(logTarget));
   }
 

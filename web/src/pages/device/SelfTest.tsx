@@ -1,106 +1,84 @@
-/** The self-test: every op on this device against the CPU, and what came out. */
+/** The self-test: the library's own suite on this device, and what came out. */
 
 import { useMemo, useState } from "react";
 import { Button, Check, Notice, Panel, Progress, Table, write, type Column } from "../../ui/index.js";
-import type { OpReport } from "./suite/check.js";
-import type { TestState } from "./useDeviceWorker.js";
+import { opOf, sumUp, type Sum } from "./report.js";
+import type { TestState } from "./useSelfTest.js";
 
 interface SelfTestProps {
   test: TestState;
-  cpu: boolean;
   ready: boolean;
   onStart: () => void;
   onStop: () => void;
 }
 
-const error = (value: number, count: number) => (count === 0 ? "–" : value === 0 ? "0" : value.toExponential(1));
+const result = ({ failures, cases }: Sum) => {
+  if (failures.length > 0) return <span className="failed">failed</span>;
+  return cases === 0 ? <span>not on this device</span> : <span className="passed">passed</span>;
+};
 
-const columns: readonly Column<OpReport>[] = [
+const columns: readonly Column<Sum>[] = [
   {
     name: "Op",
-    cell: ({ op, failures }) => (
+    cell: ({ name, failures }) => (
       <>
-        <code>{op}</code>
+        <code>{name}</code>
         {failures.length > 0 && <div className="field-problem">{failures.join("; ")}</div>}
       </>
     ),
   },
   { name: "Family", cell: ({ group }) => group },
-  { name: "Values", end: true, cell: ({ values }) => write.count(values) },
-  { name: "Largest error", end: true, cell: ({ valueError, values }) => error(valueError, values) },
-  { name: "Derivatives", end: true, cell: ({ gradients }) => (gradients === 0 ? "–" : write.count(gradients)) },
-  { name: "Largest error of derivatives", end: true, cell: ({ gradientError, gradients }) => error(gradientError, gradients) },
-  {
-    name: "Result",
-    cell: ({ failures }) => (
-      <span className={failures.length === 0 ? "passed" : "failed"}>{failures.length === 0 ? "passed" : "failed"}</span>
-    ),
-  },
+  { name: "Cases", end: true, cell: ({ cases }) => write.count(cases) },
+  { name: "Comparisons", end: true, cell: ({ checks }) => write.count(checks) },
+  { name: "Result", cell: result },
 ];
 
-interface Family {
-  name: string;
-  ops: number;
-  passed: number;
-  values: number;
-  error: number;
-}
-
-function families(reports: readonly OpReport[]): Family[] {
-  const found = new Map<string, Family>();
-  for (const report of reports) {
-    const family = found.get(report.group) ?? { name: report.group, ops: 0, passed: 0, values: 0, error: 0 };
-    family.ops += 1;
-    family.passed += report.failures.length === 0 ? 1 : 0;
-    family.values += report.values + report.gradients;
-    family.error = Math.max(family.error, report.valueError, report.gradientError);
-    found.set(report.group, family);
-  }
-  return [...found.values()];
-}
-
-const familyColumns: readonly Column<Family>[] = [
+const familyColumns: readonly Column<Sum>[] = [
   { name: "Family", cell: ({ name }) => name },
-  { name: "Ops", end: true, cell: ({ ops }) => ops },
-  { name: "Numbers compared", end: true, cell: ({ values }) => write.count(values) },
-  { name: "Largest error", end: true, cell: ({ error: value, values }) => error(value, values) },
-  {
-    name: "Passed",
-    end: true,
-    cell: ({ ops, passed }) => <span className={passed === ops ? "passed" : "failed"}>{`${passed} of ${ops}`}</span>,
-  },
+  { name: "Cases", end: true, cell: ({ cases }) => write.count(cases) },
+  { name: "Comparisons", end: true, cell: ({ checks }) => write.count(checks) },
+  { name: "Not on this device", end: true, cell: ({ skipped }) => (skipped === 0 ? "–" : write.count(skipped)) },
+  { name: "Result", cell: result },
 ];
 
-function Outcome({ test }: { test: TestState }) {
-  if (test.ended === undefined) return null;
-  const { reports, ended } = test;
-  const failed = reports.filter(({ failures }) => failures.length > 0).length;
-  const compared = reports.reduce((sum, { values, gradients }) => sum + values + gradients, 0);
-  const title = failed === 0 ? `All ${reports.length} ops passed` : `${failed} of ${reports.length} ops failed`;
+function Outcome({ test, ops }: { test: TestState; ops: readonly Sum[] }) {
+  const { ended, stopped, error, reports } = test;
+  if (error !== undefined) {
+    return (
+      <Notice kind="error" title="The self-test broke">
+        <p>{error}</p>
+      </Notice>
+    );
+  }
+  if (ended === undefined && !stopped) return null;
+  const failed = ops.filter(({ failures }) => failures.length > 0).length;
+  const checks = ops.reduce((sum, op) => sum + op.checks, 0);
+  const title = failed === 0 ? `All ${ops.length} ops passed` : `${failed} of ${ops.length} ops failed`;
   return (
-    <Notice kind={failed === 0 ? "good" : "error"} title={ended.stopped ? `Stopped. ${title}` : title}>
+    <Notice kind={failed === 0 ? "good" : "error"} title={stopped ? `Stopped. ${title}` : title}>
       <p>
-        {write.count(compared)} numbers were compared in {write.seconds(ended.seconds)}.{" "}
-        {ended.uncovered.length === 0 ? "Every op of the package has a test." : `Without a test: ${ended.uncovered.join(", ")}.`}
+        {write.count(checks)} comparisons in {write.count(reports.length)} cases
+        {ended !== undefined && ` took ${write.seconds(ended.seconds)}`}.{" "}
+        {ended !== undefined &&
+          (ended.missing.length === 0
+            ? "Every primitive of the library was run."
+            : `Primitives that were not run: ${ended.missing.join(", ")}.`)}
       </p>
     </Notice>
   );
 }
 
-export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
+export function SelfTest({ test, ready, onStart, onStop }: SelfTestProps) {
   const [onlyFailed, setOnlyFailed] = useState(false);
-  const { reports, running, done, total } = test;
-  const shown = useMemo(
-    () => (onlyFailed ? reports.filter(({ failures }) => failures.length > 0) : reports),
-    [reports, onlyFailed],
-  );
-  const summary = useMemo(() => families(reports), [reports]);
+  const { reports, running, total } = test;
+  const ops = useMemo(() => sumUp(reports, opOf), [reports]);
+  const families = useMemo(() => sumUp(reports, ({ group }) => group), [reports]);
+  const shown = onlyFailed ? ops.filter(({ failures }) => failures.length > 0) : ops;
   return (
     <Panel title="Self-test" className="results">
       <p>
-        {cpu
-          ? "Runs every op and its derivative on the CPU. With a GPU, each number is compared with the CPU's; here there is nothing to compare with."
-          : "Runs every op and its derivative on this GPU and on the CPU, and compares each number: floats may differ by 10⁻⁵ plus 10⁻⁴ of the value, whole numbers not at all."}
+        Runs the library's own tests on this device: every primitive in every dtype and its derivatives, compared with an
+        interpreter that computes each number alone, in 64 bits.
       </p>
       <div className="stacked">
         <div className="buttons">
@@ -115,19 +93,19 @@ export function SelfTest({ test, cpu, ready, onStart, onStop }: SelfTestProps) {
         </div>
         {running && (
           <Progress
-            label={total === 0 ? "Opening the CPU" : `${done} of ${total} ops`}
-            part={total === 0 ? undefined : done / total}
+            label={total === 0 ? "Fetching the tests" : `${write.count(reports.length)} of ${write.count(total)} cases`}
+            part={total === 0 ? undefined : reports.length / total}
           />
         )}
-        <Outcome test={test} />
-        {summary.length > 0 && (
-          <Table caption="Results by family" columns={familyColumns} rows={summary} keyOf={({ name }) => name} />
+        <Outcome test={test} ops={ops} />
+        {families.length > 0 && (
+          <Table caption="Results by family" columns={familyColumns} rows={families} keyOf={({ name }) => name} />
         )}
-        {reports.length > 0 && (
+        {ops.length > 0 && (
           <details>
             <summary>Op by op</summary>
             <div className="ops">
-              <Table caption="Results op by op" columns={columns} rows={shown} keyOf={({ op }) => op} />
+              <Table caption="Results op by op" columns={columns} rows={shown} keyOf={({ name }) => name} />
             </div>
           </details>
         )}

@@ -5,6 +5,7 @@ import { Button, Figures, Notice, PageHead, Panel, Progress, Table, write, type 
 import type { AdapterInfo } from "./messages.js";
 import { SelfTest } from "./SelfTest.js";
 import { useDeviceWorker, type DeviceWorker } from "./useDeviceWorker.js";
+import { useSelfTest } from "./useSelfTest.js";
 import "./device.css";
 
 type Row = readonly [string, string];
@@ -175,7 +176,8 @@ function Usage({ usage, trim }: { usage: NonNullable<DeviceWorker["usage"]>; tri
 export default function DevicePage() {
   const { wanted, offer, used } = useDevice();
   const chosen: Used | undefined = wanted === "cpu" || offer.state !== "looking" ? used : undefined;
-  const { opened, usage, test, error, startTest, stopTest, trim } = useDeviceWorker(chosen);
+  const { opened, usage, error, trim } = useDeviceWorker(chosen);
+  const { test, start, stop } = useSelfTest(chosen);
   return (
     <>
       <PageHead title="Device">What this browser offers, what Flambeau does with it, and whether it computes right.</PageHead>
@@ -192,13 +194,7 @@ export default function DevicePage() {
           {opened !== undefined && <Features opened={opened} />}
         </div>
         <div className="device-column">
-          <SelfTest
-            test={test}
-            cpu={opened?.info.type === "cpu"}
-            ready={opened !== undefined}
-            onStart={startTest}
-            onStop={stopTest}
-          />
+          <SelfTest test={test} ready={opened !== undefined} onStart={start} onStop={stop} />
           {opened !== undefined && <Limits opened={opened} />}
         </div>
       </div>

@@ -1,7 +1,6 @@
-/** What the Device page and its worker say to each other. */
+/** What the Device page and its workers say to each other. */
 
 import type { DeviceInfo, Memory, Stats } from "flambeau";
-import type { OpReport } from "./suite/check.js";
 
 /** What WebGPU itself says of the adapter. */
 export interface AdapterInfo {
@@ -22,20 +21,38 @@ export interface Opened {
   milliseconds: number;
 }
 
-/** How a self-test ended. */
-export interface Tested {
-  stopped: boolean;
-  seconds: number;
-  uncovered: string[];
-}
-
 export type DeviceQuestions = {
   open: { ask: "gpu" | "cpu" | "software"; answer: Opened };
-  test: { ask: undefined; answer: Tested };
-  stop: { ask: undefined; answer: unknown };
   trim: { ask: undefined; answer: unknown };
 };
 
-export type DeviceNote =
-  | { type: "usage"; memory: Memory; stats: Stats }
-  | { type: "op"; report: OpReport; done: number; total: number };
+export type DeviceNote = { type: "usage"; memory: Memory; stats: Stats };
+
+/** What came of one case of the library's suite. */
+export interface CaseReport {
+  name: string;
+  /** The kind of op. */
+  group: string;
+  /** Comparisons with the interpreter. */
+  checks: number;
+  failures: string[];
+  /** The device does not take a dtype of the case. */
+  skipped: boolean;
+}
+
+/** How a self-test ended. */
+export interface Tested {
+  seconds: number;
+  /** Primitives of the library that no case has run. */
+  missing: string[];
+}
+
+export type TestQuestions = {
+  run: { ask: "gpu" | "cpu" | "software"; answer: Tested };
+};
+
+export interface TestNote {
+  report: CaseReport;
+  /** How many there will be. */
+  total: number;
+}

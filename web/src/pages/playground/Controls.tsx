@@ -1,13 +1,13 @@
 /** The settings of the set and of the training. */
 
 import { Button, Check, NumberField, Segments, Select, Slider } from "../../ui/index.js";
+import { OPTIMIZER_NAMES, titleOf } from "../../work/optimizers.js";
 import {
   activations,
   batches,
   classesOf,
   features,
   MOST_CLASSES,
-  optimizers,
   penalties,
   presets,
   defaults,
@@ -17,7 +17,6 @@ import {
   type Activation,
   type Config,
   type Feature,
-  type OptimizerName,
   type SetName,
 } from "./config.js";
 
@@ -42,14 +41,6 @@ const ACTIVATIONS: Record<Activation, string> = {
   gelu: "GELU",
   silu: "SiLU",
   linear: "none (linear)",
-};
-const OPTIMIZERS: Record<OptimizerName, string> = {
-  adam: "Adam",
-  sgd: "SGD",
-  momentum: "SGD with momentum",
-  rmsprop: "RMSprop",
-  adamw: "AdamW",
-  lion: "Lion",
 };
 
 const named = <T extends string>(values: readonly T[], names: Record<T, string>) =>
@@ -179,7 +170,7 @@ export function TrainingControls({ config, onChange }: ControlsProps) {
       <Select
         label="Optimizer"
         value={config.optimizer}
-        options={named(optimizers, OPTIMIZERS)}
+        options={OPTIMIZER_NAMES.map((name) => [name, titleOf(name)] as const)}
         onChange={(optimizer) => onChange({ optimizer })}
       />
       <Select

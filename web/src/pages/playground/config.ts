@@ -1,16 +1,15 @@
 /** The Playground's settings: what they may be, and how a link carries them. */
 
 import { choice, integer, number, type Schema } from "../../app/url.js";
+import { OPTIMIZER_NAMES, type OptimizerName } from "../../work/optimizers.js";
 
 export const sets = ["spirals", "moons", "circles", "xor", "blobs", "own"] as const;
 export const features = ["x", "y", "x2", "y2", "xy", "sinx", "siny"] as const;
 export const activations = ["tanh", "relu", "sigmoid", "gelu", "silu", "linear"] as const;
-export const optimizers = ["adam", "sgd", "momentum", "rmsprop", "adamw", "lion"] as const;
 
 export type SetName = (typeof sets)[number];
 export type Feature = (typeof features)[number];
 export type Activation = (typeof activations)[number];
-export type OptimizerName = (typeof optimizers)[number];
 
 /** A point of one's own, in coordinates from −3 to 3. */
 export interface Point {
@@ -143,7 +142,7 @@ export const schema: Schema<Config> = {
     write: (value) => value.join("-"),
   },
   activation: choice(activations, defaults.activation),
-  optimizer: choice(optimizers, defaults.optimizer),
+  optimizer: choice(OPTIMIZER_NAMES, defaults.optimizer),
   lr: number(defaults.lr, 1e-6, 10),
   l1: number(defaults.l1, 0, 1),
   l2: number(defaults.l2, 0, 1),

@@ -1,8 +1,9 @@
 /** A network that is being trained on a 2-D set: one step at a time, and what it looks like in between. */
 
-import { cat, evaluate, io, manualSeed, nn, noGrad, optim, scope, tensor, type Device, type Tensor } from "flambeau";
+import { cat, evaluate, io, manualSeed, nn, noGrad, type optim, scope, tensor, type Device, type Tensor } from "flambeau";
+import { makeOptimizer } from "../../work/optimizer.js";
 import { uniform } from "../../work/random.js";
-import type { Activation, Config, OptimizerName } from "./config.js";
+import type { Activation, Config } from "./config.js";
 import { gridPoints, inputsOf, makeSet, shuffle, type Split } from "./datasets.js";
 import { SIDE, type Snapshot } from "./messages.js";
 
@@ -48,7 +49,7 @@ export class Session {
     const sizes = [config.features.length, ...config.layers, split.classes];
     this.#linears = sizes.slice(1).map((outputs, index) => nn.linear(sizes[index] ?? 1, outputs));
     const parameters = this.#linears.flatMap((layer) => [...layer.parameters()]);
-    this.#optimizer = makeOptimizer(config.optimizer, parameters, config.lr);
+    this.#optimizer = makeOptimizer(config.optimizer, parameters, { lr: config.lr });
     const cells = gridPoints(SIDE);
     this.#grid = tensor(inputsOf(cells, config.features), { shape: [cells.length, config.features.length] }).keep();
     this.#take(split);
@@ -233,21 +234,4 @@ function weightOf(layer: nn.Layer): nn.Parameter {
 
 function activate(value: Tensor, activation: Activation): Tensor {
   return activation === "linear" ? value : value[activation]();
-}
-
-function makeOptimizer(name: OptimizerName, parameters: nn.Parameter[], lr: number): optim.Optimizer {
-  switch (name) {
-    case "sgd":
-      return optim.sgd(parameters, { lr });
-    case "momentum":
-      return optim.sgd(parameters, { lr, momentum: 0.9 });
-    case "adam":
-      return optim.adam(parameters, { lr });
-    case "adamw":
-      return optim.adamW(parameters, { lr });
-    case "rmsprop":
-      return optim.rmsprop(parameters, { lr });
-    case "lion":
-      return optim.lion(parameters, { lr });
-  }
 }

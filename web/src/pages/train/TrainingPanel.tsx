@@ -1,17 +1,10 @@
 /** How it is trained: optimizer, rate, batch, epochs, seed, augmentation. */
 
 import { Check, NumberField, Panel, Select, Slider } from "../../ui/index.js";
-import type { OptimizerName, TrainSettings } from "../../work/settings.js";
+import { OPTIMIZER_NAMES, titleOf } from "../../work/optimizers.js";
+import type { TrainSettings } from "../../work/settings.js";
 
-const OPTIMIZERS: readonly (readonly [OptimizerName, string])[] = [
-  ["adam", "Adam"],
-  ["adamw", "AdamW"],
-  ["sgd", "SGD"],
-  ["momentum", "SGD with momentum"],
-  ["rmsprop", "RMSprop"],
-  ["lion", "Lion"],
-  ["muon", "Muon"],
-];
+const OPTIMIZERS = OPTIMIZER_NAMES.map((name) => [name, titleOf(name)] as const);
 
 interface Props {
   settings: TrainSettings;

@@ -3,6 +3,7 @@
 use crate::autograd::Saves;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::settings::words;
 use crate::tensor::{Tensor, twins};
 
 /// How [`Tensor::embedding_bag`] joins the rows of a bag.
@@ -16,6 +17,8 @@ pub enum BagMode {
     /// The largest value in each column; the gradient goes to the first row that has it.
     Max,
 }
+
+words!(BagMode { "sum" => Sum, "mean" => Mean, "max" => Max });
 
 /// Options of [`Tensor::embedding_bag`].
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,7 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::memory::{filled, reserved};
+use crate::settings::words;
 use crate::shape::product;
 use crate::tensor::{Tensor, twins};
 
@@ -22,6 +23,16 @@ pub enum InterpolateMode {
     /// The mean of the area that it covers.
     Area,
 }
+
+words!(InterpolateMode {
+    "nearest" => Nearest,
+    "nearest-exact" => NearestExact,
+    "linear" => Linear,
+    "bilinear" => Linear,
+    "trilinear" => Linear,
+    "bicubic" => Cubic,
+    "area" => Area,
+});
 
 /// How large the result is.
 #[derive(Debug, Clone, PartialEq)]

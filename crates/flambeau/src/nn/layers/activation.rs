@@ -6,6 +6,7 @@ use super::text::float;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Mode, Module, Parameter, Part, init};
 use crate::rng::Generator;
+use crate::settings::{Settings, Word, words};
 use crate::tensor::Tensor;
 
 /// How [`Gelu`] computes the normal distribution function.
@@ -17,6 +18,8 @@ pub enum GeluApproximation {
     /// By a hyperbolic tangent.
     Tanh,
 }
+
+words!(GeluApproximation { "none" => None, "tanh" => Tanh });
 
 /// A layer of the table: no parts, PyTorch's name, the settings as text, and what it computes.
 macro_rules! activation {
@@ -102,7 +105,7 @@ macro_rules! activations {
         #[doc = concat!("let y = ", $example, ".forward(&Tensor::new([-1.0, 2.0], &Device::cpu()));")]
         #[doc = concat!("assert_eq!(y.to_string(), \"tensor(", $result, ")\");")]
         /// ```
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Settings)]
         pub struct $name { $($(#[$field_doc])* pub $field: $type),+ }
 
         activations!(@default $name { $($field $(= $default)?),+ });
@@ -128,12 +131,13 @@ activations! {
             GeluApproximation::None => input.try_gelu(),
             GeluApproximation::Tanh => input.try_gelu_tanh(),
         },
-        format!("approximate='{}'", if self.approximate == GeluApproximation::Tanh { "tanh" } else { "none" }),
+        format!("approximate='{}'", self.approximate.word()),
         "Gelu::default()" => "[-0.1587,  1.9545]";
 
     /// x, and below 0 a small slope times x.
     LeakyRelu "LeakyReLU" {
         /// The slope below 0.
+        #[setting(name = "slope")]
         negative_slope: f64 = 0.01
     }
         |self, input| input.try_leaky_relu(self.negative_slope),
@@ -172,8 +176,10 @@ activations! {
     /// x brought into an interval.
     Hardtanh "Hardtanh" {
         /// The lower end.
+        #[setting(name = "min")]
         min_val: f64 = -1.0,
         /// The upper end.
+        #[setting(name = "max")]
         max_val: f64 = 1.0
     }
         |self, input| input.try_hardtanh(self.min_val, self.max_val),
@@ -265,9 +271,10 @@ activation!(
 );
 
 /// The settings of [`PRelu`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct PReluOptions {
     /// The number of slopes: 1, or one for each channel.
+    #[setting(name = "parameters")]
     pub num_parameters: usize,
     /// The first value of the slopes.
     pub init: f64,
@@ -321,7 +328,7 @@ impl Forward for PRelu {
 /// let y = layer.forward(&Tensor::new([-1.0, 2.0], &Device::cpu()));
 /// assert_eq!(y.to_string(), "tensor([-0.5000,  2.0000])");
 /// ```
-#[derive(Module, Debug)]
+#[derive(Module, Debug, Settings)]
 #[module(describe = RRelu::describe, type_name = "RReLU")]
 pub struct RRelu {
     /// The smallest slope.
@@ -329,6 +336,7 @@ pub struct RRelu {
     /// The largest slope.
     pub upper: f64,
     /// Training or evaluation.
+    #[setting(skip)]
     pub mode: Mode,
 }
 

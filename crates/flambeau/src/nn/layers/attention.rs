@@ -6,19 +6,22 @@ use crate::error::{Error, Result, expect};
 use crate::nn::functional::AttentionOptions;
 use crate::nn::{Forward, Mode, Module, Parameter, init};
 use crate::rng::Generator;
+use crate::settings::Settings;
 use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The settings of [`MultiheadAttention`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct MultiheadAttentionOptions {
     /// Are biases added to the projections?
     pub bias: bool,
     /// The probability with which a weight of the attention is dropped in training.
     pub dropout: f64,
     /// Features of the keys; those of the queries if absent.
+    #[setting(name = "key_width")]
     pub kdim: Option<usize>,
     /// Features of the values; those of the queries if absent.
+    #[setting(name = "value_width")]
     pub vdim: Option<usize>,
     /// Is the batch the first dimension of inputs and output?
     pub batch_first: bool,

@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::functional::BatchNormed;
 use crate::nn::{Buffer, Forward, Mode, Module, Parameter, Part, init};
+use crate::settings::Settings;
 use crate::shape::Dims;
 use crate::tensor::{Operand, Tensor, TensorOptions};
 
@@ -63,7 +64,7 @@ impl RunningStatistics {
 }
 
 /// The settings of batch norm.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct BatchNormOptions {
     /// Added to variances.
     pub eps: f64,
@@ -224,7 +225,7 @@ impl<const N: usize> Forward for BatchNorm<N> {
 }
 
 /// The settings of instance norm.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct InstanceNormOptions {
     /// Added to variances.
     pub eps: f64,

@@ -4,6 +4,7 @@ use super::constructors;
 use super::text::tuple;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
+use crate::settings::{Settings, Word, words};
 use crate::shape::{Shape, product};
 use crate::tensor::{ConvOptions, ConvTransposeOptions, PadMode, Padding, Spatial, Tensor, TensorOptions};
 
@@ -21,16 +22,12 @@ pub enum PaddingMode {
     Circular,
 }
 
-impl PaddingMode {
-    fn name(self) -> &'static str {
-        match self {
-            PaddingMode::Zeros => "zeros",
-            PaddingMode::Reflect => "reflect",
-            PaddingMode::Replicate => "replicate",
-            PaddingMode::Circular => "circular",
-        }
-    }
-}
+words!(PaddingMode {
+    "zeros" => Zeros,
+    "reflect" => Reflect,
+    "replicate" => Replicate,
+    "circular" => Circular,
+});
 
 /// The settings of [`Conv1d`], [`Conv2d`] and [`Conv3d`]. What concerns the windows alone converts into it.
 ///
@@ -42,9 +39,10 @@ impl PaddingMode {
 /// let without_bias = Conv2d::with_options(3, 8, 3, without, &Device::cpu());
 /// assert_eq!(with_bias.parameter_count() - without_bias.parameter_count(), 8);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct ConvLayerOptions<const N: usize> {
     /// Stride, padding, dilation and groups.
+    #[setting(flatten)]
     pub conv: ConvOptions<N>,
     /// Is a bias added?
     pub bias: bool,
@@ -66,9 +64,10 @@ impl<const N: usize> From<ConvOptions<N>> for ConvLayerOptions<N> {
 
 /// The settings of [`ConvTranspose1d`], [`ConvTranspose2d`] and [`ConvTranspose3d`]. What concerns the windows alone
 /// converts into it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct ConvTransposeLayerOptions<const N: usize> {
     /// Stride, padding, output padding, dilation and groups.
+    #[setting(flatten)]
     pub conv: ConvTransposeOptions<N>,
     /// Is a bias added?
     pub bias: bool,
@@ -163,7 +162,7 @@ impl<const N: usize> Conv<N> {
         text += &unless("dilation", &conv.dilation, 1);
         text += &ending_text(conv.groups, self.bias.is_some());
         if *padding_mode != PaddingMode::Zeros {
-            text += &format!(", padding_mode={}", padding_mode.name());
+            text += &format!(", padding_mode={}", padding_mode.word());
         }
         text
     }

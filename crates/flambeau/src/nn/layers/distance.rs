@@ -3,6 +3,7 @@
 use super::forward_of_two;
 use crate::error::Result;
 use crate::nn::Module;
+use crate::settings::Settings;
 use crate::tensor::Tensor;
 
 /// x · y / (|x| |y|) along a dimension, which is taken out; lengths count as at least ε.
@@ -12,7 +13,7 @@ use crate::tensor::Tensor;
 /// let (x, y) = (Tensor::new([[1.0, 0.0]], &Device::cpu()), Tensor::new([[3.0, 4.0]], &Device::cpu()));
 /// assert_eq!(CosineSimilarity::default().forward(&x, &y).to_string(), "tensor([0.6000])");
 /// ```
-#[derive(Module, Debug, Clone, Copy, PartialEq)]
+#[derive(Module, Debug, Clone, Copy, PartialEq, Settings)]
 pub struct CosineSimilarity {
     /// The vectors' dimension.
     pub dim: isize,
@@ -37,7 +38,7 @@ impl CosineSimilarity {
 /// let (x, y) = (Tensor::new([[3.0, 0.0]], &Device::cpu()), Tensor::new([[0.0, 4.0]], &Device::cpu()));
 /// assert_eq!(PairwiseDistance::default().forward(&x, &y).to_string(), "tensor([5.])");
 /// ```
-#[derive(Module, Debug, Clone, Copy, PartialEq)]
+#[derive(Module, Debug, Clone, Copy, PartialEq, Settings)]
 pub struct PairwiseDistance {
     /// p.
     pub p: f64,

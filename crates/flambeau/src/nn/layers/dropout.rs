@@ -4,6 +4,7 @@ use super::text::float;
 use crate::error::Result;
 use crate::nn::{Forward, Mode, Module};
 use crate::rng::Generator;
+use crate::settings::Settings;
 use crate::tensor::Tensor;
 
 /// Whole channels of (N, C, …), or of (C, …) if the input has `single` dimensions.
@@ -28,12 +29,13 @@ macro_rules! dropouts {
         /// layer.eval();
         /// assert_eq!(layer.forward(&x).to_string(), x.to_string());
         /// ```
-        #[derive(Module, Debug)]
+        #[derive(Module, Debug, Settings)]
         #[module(describe = $name::describe)]
         pub struct $name {
             /// The probability of being dropped.
             pub p: f64,
             /// Training or evaluation.
+            #[setting(skip)]
             pub mode: Mode,
         }
 

@@ -5,12 +5,14 @@ use crate::error::{Error, Result, expect};
 use crate::nn::functional::{BagMode, EmbeddingBagOptions};
 use crate::nn::{Forward, Module, Parameter};
 use crate::rng::Generator;
+use crate::settings::{Settings, Word};
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The settings of [`Embedding`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Settings)]
 pub struct EmbeddingOptions {
     /// The row that is 0 at first and gets no gradient.
+    #[setting(name = "padding_index")]
     pub padding_idx: Option<usize>,
 }
 
@@ -91,11 +93,12 @@ impl Forward for Embedding {
 }
 
 /// The settings of [`EmbeddingBag`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Settings)]
 pub struct EmbeddingBagLayerOptions {
     /// How the rows of a bag are joined.
     pub mode: BagMode,
     /// The row that counts in no bag, is 0 at first and gets no gradient.
+    #[setting(name = "padding_index")]
     pub padding_idx: Option<usize>,
 }
 
@@ -168,11 +171,7 @@ impl EmbeddingBag {
 
     fn describe(&self) -> String {
         let [rows, width] = *self.weight.shape().dims() else { return String::new() };
-        let mode = match self.options.mode {
-            BagMode::Sum => "sum",
-            BagMode::Mean => "mean",
-            BagMode::Max => "max",
-        };
+        let mode = self.options.mode.word();
         let padding = self.options.padding_idx.map(|index| format!(", padding_idx={index}"));
         format!("{rows}, {width}, mode={mode}{}", padding.unwrap_or_default())
     }

@@ -5,11 +5,12 @@ use super::{constructors, forward_of_two};
 use crate::autograd::Saves;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
+use crate::settings::Settings;
 use crate::tensor::{Composite, Meta, Results, Tensor};
 use smallvec::{SmallVec, smallvec};
 
 /// The settings of [`Linear`] and [`Bilinear`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct LinearOptions {
     /// Is a bias added?
     pub bias: bool,

@@ -5,15 +5,17 @@ use super::text::{flag, float, optional_float, tuple};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
+use crate::settings::Settings;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 
 /// The settings of [`LayerNorm`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct LayerNormOptions {
     /// Added to variances.
     pub eps: f64,
     /// Are there a weight and a bias?
+    #[setting(name = "affine")]
     pub elementwise_affine: bool,
     /// Is there a bias beside the weight?
     pub bias: bool,
@@ -77,11 +79,12 @@ impl Forward for LayerNorm {
 }
 
 /// The settings of [`RmsNorm`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct RmsNormOptions {
     /// Added to the mean of squares; `None`: the smallest step above 1 of the input's dtype.
     pub eps: Option<f64>,
     /// Is there a weight?
+    #[setting(name = "affine")]
     pub elementwise_affine: bool,
 }
 
@@ -142,7 +145,7 @@ impl Forward for RmsNorm {
 }
 
 /// The settings of [`GroupNorm`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct GroupNormOptions {
     /// Added to variances.
     pub eps: f64,
@@ -218,10 +221,11 @@ impl Forward for GroupNorm {
 /// let y = layer.forward(&Tensor::new([[1.0, 2.0, 3.0]], &Device::cpu()));
 /// assert_eq!(y.to_string(), "tensor([[0.5000, 0.3333, 0.2143]])");
 /// ```
-#[derive(Module, Debug, Clone, Copy, PartialEq)]
+#[derive(Module, Debug, Clone, Copy, PartialEq, Settings)]
 #[module(describe = LocalResponseNorm::describe)]
 pub struct LocalResponseNorm {
     /// The number of channels taken together.
+    #[setting(skip)]
     pub size: usize,
     /// α.
     pub alpha: f64,

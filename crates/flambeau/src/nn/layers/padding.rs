@@ -3,7 +3,9 @@
 use super::text::{float, tuple};
 use crate::error::Result;
 use crate::nn::{Forward, Module};
+use crate::settings::{Argument, Setting, SettingKind, each};
 use crate::tensor::{PadMode, Tensor};
+use serde_json::Value;
 
 /// Numbers of elements before and after each of the padded dimensions, the last dimension first
 /// (`[left, right, top, bottom, …]`): one for all, or all of them.
@@ -24,6 +26,27 @@ impl<const N: usize> From<isize> for Sides<N> {
 impl<const N: usize> From<[isize; N]> for Sides<N> {
     fn from(sizes: [isize; N]) -> Self {
         Sides(sizes)
+    }
+}
+
+impl<const N: usize> Setting for Sides<N> {
+    fn set(&mut self, given: &Value) -> std::result::Result<(), &'static str> {
+        self.0 = each(given)?;
+        Ok(())
+    }
+
+    fn kind() -> SettingKind {
+        SettingKind::Numbers
+    }
+
+    fn value(&self) -> Value {
+        Value::from(&self.0[..])
+    }
+}
+
+impl<const N: usize> Argument for Sides<N> {
+    fn blank() -> Self {
+        Sides([0; N])
     }
 }
 

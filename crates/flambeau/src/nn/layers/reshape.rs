@@ -3,6 +3,7 @@
 use super::text::tuple;
 use crate::error::Result;
 use crate::nn::{Forward, Module};
+use crate::settings::Settings;
 use crate::tensor::Tensor;
 
 /// Passes its input on.
@@ -29,12 +30,14 @@ impl Forward for Identity {
 /// assert_eq!(Flatten::default().forward(&x).shape().dims(), [2, 12]);
 /// assert_eq!(Flatten { start_dim: 0, end_dim: 1 }.forward(&x).shape().dims(), [6, 4]);
 /// ```
-#[derive(Module, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Module, Debug, Clone, Copy, PartialEq, Eq, Settings)]
 #[module(describe = Flatten::describe)]
 pub struct Flatten {
     /// The first dimension joined.
+    #[setting(name = "start")]
     pub start_dim: isize,
     /// The last dimension joined.
+    #[setting(name = "end")]
     pub end_dim: isize,
 }
 

@@ -7,6 +7,7 @@ use super::{
 use crate::error::{Result, expect};
 use crate::nn::layers::check_layers;
 use crate::nn::{Forward, Module};
+use crate::settings::{Settings, words};
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The function between the two linear maps of a transformer's layer.
@@ -19,6 +20,8 @@ pub enum TransformerActivation {
     Gelu,
 }
 
+words!(TransformerActivation { "relu" => Relu, "gelu" => Gelu });
+
 impl TransformerActivation {
     fn apply(self, x: &Tensor) -> Result<Tensor> {
         match self {
@@ -29,15 +32,17 @@ impl TransformerActivation {
 }
 
 /// The settings of a transformer's layers; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct TransformerLayerOptions {
     /// Features between the two linear maps.
+    #[setting(name = "feed_forward")]
     pub dim_feedforward: usize,
     /// The probability of dropout, everywhere.
     pub dropout: f64,
     /// The function between the two linear maps.
     pub activation: TransformerActivation,
     /// What is added to variances.
+    #[setting(name = "eps")]
     pub layer_norm_eps: f64,
     /// Is the batch the first dimension?
     pub batch_first: bool,
@@ -343,13 +348,16 @@ impl TransformerDecoder {
 }
 
 /// The settings of [`Transformer`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct TransformerOptions {
     /// Layers of the encoder.
+    #[setting(name = "encoder_layers")]
     pub num_encoder_layers: usize,
     /// Layers of the decoder.
+    #[setting(name = "decoder_layers")]
     pub num_decoder_layers: usize,
     /// The layers' settings.
+    #[setting(flatten)]
     pub layer: TransformerLayerOptions,
 }
 

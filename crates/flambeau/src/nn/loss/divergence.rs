@@ -3,6 +3,7 @@
 use super::{Reduction, floats, forward, same_shape};
 use crate::autograd::Saves;
 use crate::error::{Error, Result};
+use crate::settings::words;
 use crate::tensor::Tensor;
 use std::f64::consts::PI;
 
@@ -19,6 +20,8 @@ pub enum KlDivReduction {
     /// They stay as they are.
     None,
 }
+
+words!(KlDivReduction { "mean" => Mean, "batchmean" => BatchMean, "sum" => Sum, "none" => None });
 
 /// The Kullback–Leibler divergence of logarithms of probabilities x from a target y: y (log y − x), 0 where y = 0.
 ///

@@ -21,6 +21,7 @@ pub use margin::{MultiLabelMarginLoss, MultiLabelSoftMarginLoss, MultiMarginLoss
 pub use regression::{HuberLoss, L1Loss, MseLoss, SmoothL1Loss};
 
 use crate::error::{Error, Result};
+use crate::settings::words;
 use crate::tensor::Tensor;
 
 /// What becomes of the losses of a batch's elements.
@@ -43,6 +44,8 @@ pub enum Reduction {
     /// They stay as they are.
     None,
 }
+
+words!(Reduction { "mean" => Mean, "sum" => Sum, "none" => None });
 
 impl Reduction {
     /// The one with this number, as the setting of a composite.

@@ -2,6 +2,7 @@
 
 use super::Schedule;
 use super::curves::cosine;
+use crate::settings::{Settings, words};
 
 /// The way from one rate to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum Annealing {
     /// A straight line.
     Linear,
 }
+
+words!(Annealing { "cos" => Cosine, "linear" => Linear });
 
 /// One cycle of `total_steps` steps: from `highest / start_divisor` up to `highest`, then down to the first rate divided
 /// by `end_divisor`. Base rates do not matter. The momentum (or β₁), of groups that use one, falls and rises the other
@@ -23,11 +26,13 @@ pub enum Annealing {
 /// assert!(curve.rate(0.0, 30) > 0.99 && curve.rate(0.0, 100) < 1e-5);
 /// assert!(curve.momentum(0) > curve.momentum(30));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct OneCycleLr {
     /// The highest rate.
+    #[setting(skip)]
     pub highest: f64,
     /// The cycle's length.
+    #[setting(skip)]
     pub total_steps: u64,
     /// The share of the cycle in which the rate rises.
     pub rising_share: f64,

@@ -4,6 +4,7 @@ use super::Scheduler;
 use crate::error::Result;
 use crate::io::{State, Stateful};
 use crate::optim::Optimizer;
+use crate::settings::{Settings, words};
 
 /// Which metrics are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Goal {
     /// Larger ones, such as accuracies.
     Highest,
 }
+
+words!(Goal { "min" => Lowest, "max" => Highest });
 
 /// By how much a metric must beat the best so far to count as better.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +27,7 @@ pub enum Threshold {
 }
 
 /// The settings of [`ReduceLrOnPlateau`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct PlateauOptions {
     /// Which metrics are better.
     pub goal: Goal,
@@ -33,6 +36,7 @@ pub struct PlateauOptions {
     /// Steps without improvement that are still fine.
     pub patience: u64,
     /// What counts as improvement.
+    #[setting(skip)]
     pub threshold: Threshold,
     /// Steps after a fall in which nothing is counted.
     pub cool_down: u64,

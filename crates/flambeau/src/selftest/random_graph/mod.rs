@@ -197,7 +197,11 @@ impl RandomGraph {
 
     /// Runs the graph on a device and judges it; a failure is reported for the smallest part that shows it.
     pub(super) async fn run(&self, device: &Device, truth: &Device) -> CaseReport {
-        let mut report = CaseReport { name: format!("random graph {}", self.seed), ..Default::default() };
+        let mut report = CaseReport {
+            name: format!("random graph {}", self.seed),
+            group: "random graph",
+            ..Default::default()
+        };
         if let Some(problem) = self.problem(device, truth, &mut report).await {
             let (part, problem) = self.shrink(device, truth, problem).await;
             let again = format!("run it again with FLAMBEAU_SEED={}", self.seed);

@@ -4,6 +4,7 @@ use super::layers::RnnNonlinearity;
 use super::recurrence::step::{self, affine};
 use crate::error::{Error, Result, expect};
 use crate::nn::{Module, Parameter, init};
+use crate::settings::Settings;
 use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions};
 
@@ -146,7 +147,7 @@ macro_rules! cell {
 }
 
 /// The settings of [`RnnCell`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct RnnCellOptions {
     /// Are biases added?
     pub bias: bool,
@@ -161,7 +162,7 @@ impl Default for RnnCellOptions {
 }
 
 /// The settings of [`GruCell`] and [`LstmCell`]; the defaults are PyTorch's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct CellOptions {
     /// Are biases added?
     pub bias: bool,

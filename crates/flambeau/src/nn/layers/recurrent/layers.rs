@@ -5,6 +5,7 @@ use super::stack::{Outcome, Settings, Stack};
 use crate::error::{Result, expect};
 use crate::nn::Module;
 use crate::nn::utils::PackedSequence;
+use crate::settings::words;
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The function that an [`Rnn`] applies.
@@ -16,6 +17,8 @@ pub enum RnnNonlinearity {
     /// max(x, 0).
     Relu,
 }
+
+words!(RnnNonlinearity { "tanh" => Tanh, "relu" => Relu });
 
 impl RnnNonlinearity {
     pub(super) fn kind(self) -> Kind {
@@ -34,9 +37,10 @@ macro_rules! recurrent_layer {
         |$given:ident| kind: $kind:expr, proj_size: $proj_size:expr
     ) => {
         $(#[$options_doc])*
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, Copy, PartialEq, crate::settings::Settings)]
         pub struct $options {
             /// Layers on top of each other.
+            #[setting(name = "layers")]
             pub num_layers: usize,
             /// Are biases added?
             pub bias: bool,
@@ -246,6 +250,7 @@ recurrent_layer! {
     /// The settings of [`Lstm`]; the defaults are PyTorch's.
     LstmOptions {
         /// The size to which the hidden state is projected; below the hidden size.
+        #[setting(name = "projection")]
         proj_size: Option<usize> = None
     },
     |given| kind: Kind::Lstm, proj_size: given.proj_size
