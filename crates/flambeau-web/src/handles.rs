@@ -31,6 +31,9 @@ enum Hold {
 struct Slot {
     hold: Hold,
     kept: bool,
+    /// The step in which it was made. A number that was given back and taken again may stand in a list of an earlier
+    /// step; what it stands for now is not of that step.
+    made: u64,
     /// The step in which it was last an operand.
     used: u64,
 }
@@ -70,6 +73,7 @@ impl Handles {
         for handle in &self.old {
             let Some(Some(slot)) = self.slots.get_mut(*handle as usize) else { continue };
             if let Hold::Quiet(tensor) = &slot.hold
+                && slot.made < step
                 && slot.used == step
             {
                 slot.hold = Hold::Held(tensor.tensor());
@@ -96,7 +100,7 @@ impl Handles {
             let Some(Some(slot)) = self.slots.get_mut(handle as usize) else { continue };
             if let Hold::Quiet(tensor) = &slot.hold
                 && tensor.is_pending()
-                && slot.used < self.step
+                && slot.made.max(slot.used) < self.step
             {
                 slot.hold = Hold::Ended;
             }
@@ -121,7 +125,7 @@ pub fn hold(tensor: Tensor) -> u32 {
         if handles.slots.is_empty() {
             handles.slots.push(None);
         }
-        let slot = Some(Slot { hold: Hold::Held(tensor), kept: false, used: 0 });
+        let slot = Some(Slot { hold: Hold::Held(tensor), kept: false, made: handles.step, used: 0 });
         let handle = match handles.free.pop() {
             Some(handle) => {
                 handles.slots[handle as usize] = slot;
@@ -221,4 +225,32 @@ pub fn step(body: impl FnOnce() -> Result<()>) -> Result<()> {
     }
     with(Handles::end_step);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flambeau::Device;
+
+    /// The collector decides when a number is free again; what takes it next must not inherit its age.
+    #[test]
+    fn a_number_that_is_taken_again_is_as_old_as_what_it_stands_for() -> Result<()> {
+        let device = Device::cpu();
+        let ones = || Tensor::ones([3], &device);
+        let of_last_step = hold(ones());
+        step(|| Ok(()))?;
+
+        release(of_last_step);
+        let intermediate = hold(ones().add(1.0));
+        assert_eq!(intermediate, of_last_step, "the number is taken again");
+        drop(operand(intermediate)?);
+        step(|| Ok(()))?;
+        assert!(!counts(intermediate), "it was used in its own step only: no step computes it for its own sake");
+        assert!(get(intermediate).is_ok(), "it lives until the next step has ended");
+
+        step(|| Ok(()))?;
+        let ended = get(intermediate).expect_err("it ended with the step after its own");
+        assert!(ended.to_string().contains("ended with it"), "{ended}");
+        Ok(())
+    }
 }
