@@ -245,7 +245,10 @@ mod tests {
         assert_eq!(intermediate, of_last_step, "the number is taken again");
         drop(operand(intermediate)?);
         step(|| Ok(()))?;
-        assert!(!counts(intermediate), "it was used in its own step only: no step computes it for its own sake");
+        assert!(
+            !counts(intermediate),
+            "it was used in its own step only: no step computes it for its own sake"
+        );
         assert!(get(intermediate).is_ok(), "it lives until the next step has ended");
 
         step(|| Ok(()))?;

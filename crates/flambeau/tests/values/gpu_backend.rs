@@ -40,15 +40,22 @@ fn a_repeated_evaluation_makes_nothing_new() {
         let y = ((&x * factor).tanh().matmul(&x.transpose(0, 1))).sum(1);
         y.eval().unwrap();
     };
-    step(0.5);
+    // A small plan has several blocks of numbers, so that runs can be submitted together: once all are there, nothing is new.
+    for k in 0..20 {
+        step(0.5 + 0.01 * f64::from(k));
+    }
     let (plans, before) = (device.plan_stats(), device.gpu_stats().unwrap());
     for k in 0..10 {
-        step(0.6 + 0.1 * f64::from(k));
+        step(0.8 + 0.1 * f64::from(k));
     }
     let (plans_after, after) = (device.plan_stats(), device.gpu_stats().unwrap());
     assert_eq!(plans_after.hits - plans.hits, 10);
     assert_eq!(plans_after.misses, plans.misses);
-    assert_eq!(after.submits - before.submits, 10);
+    let submits = after.submits - before.submits;
+    assert!(
+        (1..=10).contains(&submits),
+        "{submits} submissions of ten runs: those that wait together share one"
+    );
     assert_eq!(after.pipelines_created, before.pipelines_created);
     assert_eq!(after.buffers_created, before.buffers_created);
     assert_eq!(after.bind_groups_created, before.bind_groups_created);

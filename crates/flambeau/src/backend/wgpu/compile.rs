@@ -12,6 +12,7 @@ use crate::host::{decreasing, sorted_by};
 use crate::ir::kernel::{Kernel, Place};
 use crate::ir::program::{Bound, Checked, Param};
 use crate::plan::{Cost, Plan};
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -77,29 +78,45 @@ pub(super) struct Check {
 /// Bytes that are new in a block, from an offset on.
 type NewBytes = (u64, Vec<u8>);
 
-/// The uniform block of a plan: what it holds, and where on the device. It is written once, and again where numbers have changed.
+/// Kernels of a plan up to which it has several uniform blocks.
+const SMALL_PLAN: usize = 4;
+/// Blocks of such a plan. Runs that wait together have one each and are submitted together; one block for all of them would
+/// have to be written between two runs, hence between two submissions. A browser submits every run by itself.
+const BLOCKS: usize = if cfg!(target_arch = "wasm32") { 1 } else { 16 };
+
+/// The uniform blocks of a plan: what they hold, and where on the device. A block is written once, and again where its
+/// numbers have changed.
 #[derive(Default)]
 pub(super) struct Numbers {
+    /// What every block holds but for the words that differ from run to run.
     bytes: Vec<u8>,
-    block: Option<GpuBuffer>,
+    blocks: Vec<Block>,
+    /// The block of the latest run.
+    current: usize,
+    /// Blocks at most.
+    most: usize,
 }
 
-impl Numbers {
-    /// Puts in words, given with their byte offsets. Gives the block, if kernels have numbers, and what of it is to be
-    /// written: bytes from an offset on.
-    pub fn with(
-        &mut self,
-        words: impl Iterator<Item = (usize, u32)>,
-        runtime: &Arc<Runtime>,
-    ) -> Result<(Option<&GpuBuffer>, Option<NewBytes>)> {
-        if self.bytes.is_empty() {
-            return Ok((None, None));
-        }
-        let mut changed = match self.block {
+struct Block {
+    /// What it holds, once `memory` is there.
+    bytes: Vec<u8>,
+    memory: Option<GpuBuffer>,
+}
+
+impl Block {
+    /// Has it these words, given with their byte offsets?
+    fn holds(&self, words: &[(usize, u32)]) -> bool {
+        let held = |&(offset, word): &(usize, u32)| self.bytes[offset..offset + 4] == word.to_le_bytes();
+        self.memory.is_some() && words.iter().all(held)
+    }
+
+    /// Puts words in; which bytes have changed.
+    fn put(&mut self, words: &[(usize, u32)]) -> Range<usize> {
+        let mut changed = match self.memory {
             Some(_) => 0..0,
             None => 0..self.bytes.len(),
         };
-        for (offset, word) in words {
+        for &(offset, word) in words {
             let (end, word) = (offset + 4, word.to_le_bytes());
             if self.bytes[offset..end] != word {
                 self.bytes[offset..end].copy_from_slice(&word);
@@ -109,22 +126,48 @@ impl Numbers {
                 };
             }
         }
-        let block = match self.block.take() {
-            Some(block) => block,
-            None => runtime.uniform_block(self.bytes.len())?,
+        changed
+    }
+}
+
+impl Numbers {
+    /// Puts in words, given with their byte offsets. Gives the block of this run, if kernels have numbers, and what of it
+    /// is to be written: bytes from an offset on.
+    pub fn with(
+        &mut self,
+        words: impl Iterator<Item = (usize, u32)>,
+        runtime: &Arc<Runtime>,
+    ) -> Result<(Option<&GpuBuffer>, Option<NewBytes>)> {
+        if self.bytes.is_empty() {
+            return Ok((None, None));
+        }
+        let words: SmallVec<[(usize, u32); 16]> = words.collect();
+        if !self.blocks.get(self.current).is_some_and(|block| block.holds(&words)) {
+            self.current = (self.current + 1) % self.most.max(1);
+            if self.current >= self.blocks.len() {
+                self.current = self.blocks.len();
+                self.blocks.push(Block { bytes: self.bytes.clone(), memory: None });
+            }
+        }
+        let block = &mut self.blocks[self.current];
+        let changed = block.put(&words);
+        let write = (!changed.is_empty()).then(|| (changed.start as u64, block.bytes[changed].to_vec()));
+        let memory = match block.memory.take() {
+            Some(memory) => memory,
+            None => runtime.uniform_block(block.bytes.len())?,
         };
-        let write = (!changed.is_empty()).then(|| (changed.start as u64, self.bytes[changed].to_vec()));
-        Ok((Some(self.block.insert(block)), write))
+        Ok((Some(block.memory.insert(memory)), write))
     }
 
     /// Has the plan not run yet?
     pub fn is_new(&self) -> bool {
-        self.block.is_none()
+        self.blocks.is_empty()
     }
 
     /// Forgets what the device holds: it may not have been written.
     pub fn forget(&mut self) {
-        self.block = None;
+        self.blocks.clear();
+        self.current = 0;
     }
 }
 
@@ -164,6 +207,8 @@ impl CompiledPlan {
             work,
         };
         compiled.kernels = drafts.into_iter().zip(pipelines).map(kernel).collect();
+        let numbers = compiled.uniforms.get_mut().unwrap_or_else(PoisonError::into_inner);
+        numbers.most = if compiled.kernels.len() <= SMALL_PLAN { BLOCKS } else { 1 };
         compiled.gains = compiled.kernels.iter().any(|kernel| kernel.gains.is_some());
         Ok(compiled)
     }
