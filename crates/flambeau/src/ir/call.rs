@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::kernel::{Fused, Place};
-use super::program::Tier;
+use super::program::{Param, Tier};
 use super::{Meta, Program};
 use crate::dtype::Scalar;
 use crate::error::Result;
@@ -120,6 +120,8 @@ pub(crate) struct StructuredCall {
     pub node: u32,
     /// The text that its shaders are to have.
     pub tier: Tier,
+    /// The uniform block that a specialised shader finds its numbers in: that of the general one whose place it takes.
+    pub block: Option<Arc<[Param]>>,
     /// Has the device subgroups that they may use?
     pub subgroups: bool,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
@@ -135,6 +137,7 @@ impl PartialEq for StructuredCall {
                 == (&other.inputs, &other.outputs, &other.epilogue)
             && (self.data_start, self.node, self.tier, self.subgroups)
                 == (other.data_start, other.node, other.tier, other.subgroups)
+            && self.block == other.block
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::Error;
 use std::sync::Arc;
 
 /// A number in a kernel's uniform block.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Param {
     /// Always the same for these sizes: a size, a stride.
     Fixed(u32),
@@ -24,6 +24,17 @@ pub(crate) enum Param {
     Status(u8),
 }
 
+impl Param {
+    /// Its word, if no run changes it and a shader may have it in its text.
+    pub fn constant(&self) -> Option<u32> {
+        match self {
+            Param::Fixed(word) => Some(*word),
+            Param::Offset(offset) if offset.terms.is_empty() => Some(offset.constant as u32),
+            _ => None,
+        }
+    }
+}
+
 /// Which buffer a shader's binding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -37,16 +48,18 @@ pub(crate) enum Bound {
     Status,
 }
 
-/// Which of its two texts a kernel is written as.
+/// Which of its texts a kernel is written as.
 ///
 /// The general one holds for all sizes of the same class: sizes are numbers of the uniform block. Every kernel has it, and it
 /// is there first. Where a kernel is faster when its compiler knows the sizes ([`Program::specialise`]), the specialised one,
 /// with these numbers written into it, is compiled beside once a plan has proved hot. Both do the same arithmetic in the same
-/// order, and have the same uniform block.
+/// order. The second reads what changes from run to run from the first one's uniform block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Tier {
     #[default]
     General,
+    /// General, and as short as can be: where compiling is what a first step waits for.
+    Compact,
     Specialised,
 }
 
@@ -54,7 +67,7 @@ impl Tier {
     /// What the tiers differ in: general texts are short and quickly compiled, specialised ones fast.
     pub fn either<T>(self, general: T, specialised: T) -> T {
         match self {
-            Tier::General => general,
+            Tier::General | Tier::Compact => general,
             Tier::Specialised => specialised,
         }
     }
@@ -86,6 +99,20 @@ pub(crate) struct Program {
     pub checks: Option<Checked>,
     /// Is it worth a specialised text?
     pub specialise: bool,
+    /// Does it find its numbers in the block of another, instead of having one in the order of `params`?
+    pub finds_numbers: bool,
+}
+
+impl Program {
+    /// Can it run instead of another with that one's buffers and numbers?
+    pub fn takes_the_place_of(&self, other: &Program) -> bool {
+        let is_there = |param: &Param| param.constant().is_some() || other.params.contains(param);
+        let has_numbers = match self.finds_numbers {
+            true => self.params.iter().all(is_there),
+            false => self.params == other.params,
+        };
+        has_numbers && (&self.bindings, &self.scratch) == (&other.bindings, &other.scratch)
+    }
 }
 
 /// What a fault that a kernel reports means. The kernel tells a value with it.

@@ -151,6 +151,7 @@ impl Kernels for Custom {
             trust: Trust::CHECKED,
             checks: None,
             specialise: false,
+            finds_numbers: false,
         }])
     }
 }

@@ -10,6 +10,7 @@
 
 pub(crate) mod argsort;
 pub(crate) mod attention;
+mod compact;
 pub(crate) mod composite;
 pub(crate) mod conv;
 pub(crate) mod custom;

@@ -25,6 +25,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         data_start: 0,
         node: 0,
         tier: Tier::General,
+        block: None,
         subgroups: false,
         epilogue: None,
     }
@@ -36,16 +37,22 @@ pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
     for program in call.op.wgsl(&with_subgroups).expect("the op has a shader") {
         validate_text(&program);
     }
+    validate_tier(&StructuredCall { tier: Tier::Compact, ..call.clone() });
+    validate_tier(call)
+}
+
+/// Checks the shaders of a call, and those that may take their places.
+fn validate_tier(call: &StructuredCall) -> Vec<Program> {
     let programs = call.op.wgsl(call).expect("the op has a shader");
-    let specialised = StructuredCall { tier: Tier::Specialised, ..call.clone() };
-    let specialised = call.op.wgsl(&specialised).expect("the op has a shader");
-    assert_eq!(programs.len(), specialised.len());
-    for (program, specialised) in programs.iter().zip(&specialised) {
+    for (number, program) in programs.iter().enumerate() {
         validate_text(program);
+        let block = Some(program.params.clone().into());
+        let specialised = StructuredCall { tier: Tier::Specialised, block, ..call.clone() };
+        let specialised = call.op.wgsl(&specialised).expect("the op has a shader");
+        assert_eq!(programs.len(), specialised.len());
+        let specialised = &specialised[number];
         validate_text(specialised);
-        assert_eq!(program.params, specialised.params, "one uniform block serves both");
-        assert_eq!((&program.bindings, &program.scratch), (&specialised.bindings, &specialised.scratch));
-        assert!(program.specialise || program.source == specialised.source);
+        assert!(!program.specialise || specialised.takes_the_place_of(program), "{}", specialised.source);
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
         for bound in &program.bindings {
             if let Bound::Scratch(number) = bound {
@@ -71,6 +78,7 @@ fn validate_text(program: &Program) {
     let vectors = program.params.len().div_ceil(4);
     assert!(
         program.params.is_empty()
+            || program.finds_numbers
             || source.contains(&format!("params: array<vec4<u32>, {vectors}>"))
             || program.trust == Trust::CHECKED
     );

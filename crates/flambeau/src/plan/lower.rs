@@ -80,6 +80,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         node: index,
         op: op.kernels(),
         tier: Tier::General,
+        block: None,
         subgroups: false,
         epilogue: None,
     }

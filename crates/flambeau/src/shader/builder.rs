@@ -3,8 +3,10 @@
 
 use super::{Params, STATUS, groups_for, storage_type};
 use crate::dtype::DType;
-use crate::ir::program::{Bound, Checked, Program, Tier, Trust};
+use crate::ir::call::StructuredCall;
+use crate::ir::program::{Bound, Checked, Param, Program, Tier, Trust};
 use std::fmt::{Arguments, Write};
+use std::sync::Arc;
 
 /// A shader that is being written.
 #[derive(Default)]
@@ -33,6 +35,17 @@ impl Shader {
     /// A text of a tier.
     pub fn new(label: &'static str, tier: Tier) -> Shader {
         Shader { label, params: Params::of(tier), ..Shader::default() }
+    }
+
+    /// A text of a call's own tier, which finds its numbers where the call says.
+    pub fn of(call: &StructuredCall, label: &'static str) -> Shader {
+        Shader::within(call.block.as_ref(), call.tier, label)
+    }
+
+    /// A text of a tier, which finds its numbers in a block that is there already, if one is given.
+    pub fn within(block: Option<&Arc<[Param]>>, tier: Tier, label: &'static str) -> Shader {
+        let params = block.map_or_else(|| Params::of(tier), |block| Params::within(block, tier));
+        Shader { label, params, ..Shader::default() }
     }
 
     /// Declares a buffer as an array of some type of WGSL.
@@ -96,6 +109,7 @@ impl Shader {
     /// `thread` the thread's number in its workgroup.
     pub fn finish(self, entry: &Entry, body: &str) -> Program {
         let Shader { label, params, declarations, bindings, helpers, functions, half, .. } = self;
+        let finds_numbers = params.finds_numbers();
         let mut source = String::from(if half { "enable f16;\n" } else { "" });
         source += &declarations;
         if !params.list.is_empty() {
@@ -129,6 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             trust: Trust::OURS,
             checks: self.checks,
             specialise: self.specialise,
+            finds_numbers,
         }
     }
 }

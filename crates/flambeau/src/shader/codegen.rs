@@ -11,7 +11,8 @@ use super::rows::{RowShape, fours_along, in_phases};
 use super::wide::wide;
 use super::{Code, Entry, Shader, ZERO, line, open};
 use crate::ir::kernel::{Fused, Inst, InstKind};
-use crate::ir::program::{Bound, Program, Tier};
+use crate::ir::program::{Bound, Param, Program, Tier};
+use std::sync::Arc;
 
 /// Most threads of the workgroup that reduces one row, and fewer for shorter ones: in software a barrier takes time for each
 /// of them.
@@ -30,18 +31,25 @@ const FEW_ROWS: usize = 512;
 const ROUNDS: usize = 4;
 
 /// The shaders of a fused kernel, in order: one, or two where long rows are reduced in parts first. `threads` is the
-/// workgroup size of kernels without a row reduction; `subgroups` says whether the device has them.
-pub(crate) fn programs(kernel: &Fused, threads: usize, tier: Tier, subgroups: bool) -> Vec<Program> {
+/// workgroup size of kernels without a row reduction; `subgroups` says whether the device has them. Numbers are found in a
+/// block that is there already, if one is given.
+pub(crate) fn programs(
+    kernel: &Fused,
+    threads: usize,
+    tier: Tier,
+    subgroups: bool,
+    block: Option<&Arc<[Param]>>,
+) -> Vec<Program> {
     let phased;
     let (kernel, passes) = match reduces_rows(kernel) {
         true => {
             phased = in_phases(kernel);
-            (&phased, vec![Pass::Rows(RowShape::new(&phased))])
+            (&phased, vec![Pass::Rows(RowShape::new(&phased, tier))])
         }
-        false => (kernel, passes(kernel)),
+        false => (kernel, passes(kernel, tier)),
     };
     let program = |pass: &Pass| {
-        let mut generator = Generator::new(kernel, pass, tier);
+        let mut generator = Generator::new(kernel, pass, tier, block);
         generator.shader.subgroups = subgroups;
         generator.finish(threads)
     };
@@ -49,9 +57,9 @@ pub(crate) fn programs(kernel: &Fused, threads: usize, tier: Tier, subgroups: bo
 }
 
 /// Which shaders there are.
-fn passes(kernel: &Fused) -> Vec<Pass> {
+fn passes(kernel: &Fused, tier: Tier) -> Vec<Pass> {
     if !kernel.phases.is_empty() {
-        return vec![Pass::Rows(RowShape::new(kernel))];
+        return vec![Pass::Rows(RowShape::new(kernel, tier))];
     }
     if let Some(columns) = Columns::of(kernel) {
         let parts = columns.parts;
@@ -150,17 +158,18 @@ pub(super) struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn new(kernel: &'a Fused, pass: &'a Pass, tier: Tier) -> Self {
+    fn new(kernel: &'a Fused, pass: &'a Pass, tier: Tier, block: Option<&Arc<[Param]>>) -> Self {
         let large = is_large_reduction(kernel);
-        let mut shader = Shader::new("fused", if large { tier } else { Tier::General });
-        shader.specialise = large;
+        let tier = if large || block.is_some() { tier } else { Tier::General };
+        let mut shader = Shader::within(block, tier, "fused");
+        shader.specialise = large || matches!(pass, Pass::Rows(shape) if shape.gains);
         Generator { kernel, shader, numbers: Vec::new(), pass, names: 0, given: None }
     }
 
     /// For the epilogue of a structured kernel, whose shader has been begun.
     pub fn for_epilogue(kernel: &'a Fused, shader: Shader) -> Self {
         let given = Some((kernel.inputs.len(), String::new()));
-        Generator { shader, given, ..Generator::new(kernel, &Pass::Threads, Tier::General) }
+        Generator { shader, given, ..Generator::new(kernel, &Pass::Threads, Tier::General, None) }
     }
 
     /// Is it the value of the result that an epilogue follows?

@@ -3,6 +3,7 @@
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
 use crate::ir::program::{Param, Tier};
+use std::sync::Arc;
 
 /// The type a dtype is stored as in GPU memory. Small types are widened to 32 bits.
 pub(crate) fn storage_type(dtype: DType) -> &'static str {
@@ -110,6 +111,8 @@ fn word_at(at: usize) -> String {
 pub(crate) struct Params {
     pub list: Vec<Param>,
     tier: Tier,
+    /// The block that the numbers are found in, if it is another shader's.
+    block: Option<Arc<[Param]>>,
 }
 
 impl Params {
@@ -118,29 +121,40 @@ impl Params {
         Params { tier, ..Params::default() }
     }
 
+    /// Numbers of a text that finds them in another shader's block.
+    pub fn within(block: &Arc<[Param]>, tier: Tier) -> Params {
+        Params { tier, block: Some(block.clone()), ..Params::default() }
+    }
+
+    /// Are the numbers found in another shader's block?
+    pub fn finds_numbers(&self) -> bool {
+        self.block.is_some()
+    }
+
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
     /// Adds a number; returns the WGSL that stands for it: in a specialised text the number itself, if it never changes.
     pub fn push(&mut self, param: Param) -> String {
-        let constant = match &param {
-            Param::Fixed(word) => Some(*word),
-            Param::Offset(offset) if offset.terms.is_empty() => Some(offset.constant as u32),
-            _ => None,
+        if let Some(word) = param.constant().filter(|_| self.tier.is_specialised()) {
+            self.list.push(param);
+            return format!("{word}u");
+        }
+        let place = match &self.block {
+            // What is not there is found out by who wants to use the block.
+            Some(block) => block.iter().position(|known| *known == param).unwrap_or(0),
+            None => self.list.len(),
         };
         self.list.push(param);
-        match constant.filter(|_| self.tier.is_specialised()) {
-            Some(word) => format!("{word}u"),
-            None => word_at(self.list.len() - 1),
-        }
+        word_at(place)
     }
 
     /// Adds a number that belongs to the run, not to one kernel's sizes: it is there once.
     pub fn shared(&mut self, param: Param) -> String {
         match self.list.iter().position(|known| *known == param) {
-            Some(at) => word_at(at),
-            None => self.push(param),
+            Some(at) if self.block.is_none() => word_at(at),
+            _ => self.push(param),
         }
     }
 
@@ -155,7 +169,7 @@ impl Params {
 
     /// The length of the array; at least one, as WGSL has no empty arrays.
     pub fn vectors(&self) -> usize {
-        self.list.len().div_ceil(4).max(1)
+        self.block.as_ref().map_or(self.list.len(), |block| block.len()).div_ceil(4).max(1)
     }
 }
 

@@ -1,7 +1,8 @@
 //! WGSL for kernels of rows: a workgroup, or a thread, goes over its row once for each phase.
 //!
 //! Values that a later phase needs again stay in registers: each thread has the same elements in every phase. Where
-//! rows are too long for that, phases read and compute them again.
+//! rows are too long for that, phases read and compute them again; so do compact texts, because registers have names, and
+//! what is done with each is written out.
 
 use super::codegen::Generator;
 use super::fold::Fold;
@@ -9,6 +10,7 @@ use super::fours::{Elements, Fours, is_aligned};
 use super::{Code, lane_type, line, open};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind, Phase};
+use crate::ir::program::Tier;
 
 /// Most threads for one row.
 const MAX_THREADS: usize = 256;
@@ -37,6 +39,8 @@ pub(super) struct RowShape {
     /// Pieces a thread has, where they are few enough to keep values in registers.
     pieces: Option<usize>,
     kept: Kept,
+    /// Would it keep values in registers if its text were not to be compact?
+    pub gains: bool,
 }
 
 /// Values that stay in registers from phase to phase.
@@ -65,7 +69,7 @@ pub(super) fn in_phases(kernel: &Fused) -> Fused {
 }
 
 impl RowShape {
-    pub fn new(kernel: &Fused) -> RowShape {
+    pub fn new(kernel: &Fused, tier: Tier) -> RowShape {
         let length = kernel.inner_count();
         let along = kernel.insts.iter().any(|inst| inst.inner && is_unit(kernel, inst.kind.access()))
             || kernel
@@ -78,7 +82,7 @@ impl RowShape {
         };
         if alone {
             let (fours, kept) = (Fours::none(kernel), Kept::none(kernel));
-            return RowShape { threads: 1, fours, pieces: None, kept };
+            return RowShape { threads: 1, fours, pieces: None, kept, gains: false };
         }
         let fours = fours_along(kernel);
         let lanes = fours.lanes();
@@ -91,8 +95,10 @@ impl RowShape {
             false => None,
         };
         let kept = kept.filter(|kept| !kept.types.is_empty());
+        let gains = tier == Tier::Compact && kept.is_some();
+        let kept = kept.filter(|_| !gains);
         let pieces = kept.is_some().then_some(pieces);
-        RowShape { threads, fours, pieces, kept: kept.unwrap_or_else(|| Kept::none(kernel)) }
+        RowShape { threads, fours, pieces, kept: kept.unwrap_or_else(|| Kept::none(kernel)), gains }
     }
 }
 

@@ -67,13 +67,20 @@ fn rows_by_index(space: [usize; 2]) -> Fused {
     }
 }
 
-/// A kernel's shaders, after naga has accepted those of both tiers, with subgroups and without.
+/// A kernel's general shaders, after naga has accepted those of all tiers.
 fn valid(kernel: &Fused, subgroups: bool) -> Vec<Program> {
-    let [general, specialised] =
-        [Tier::General, Tier::Specialised].map(|tier| programs(kernel, 256, tier, subgroups));
-    assert_eq!(general.len(), specialised.len());
-    for (general, specialised) in general.iter().zip(&specialised) {
-        assert_eq!((&general.params, &general.bindings), (&specialised.params, &specialised.bindings));
+    valid_after(Tier::Compact, kernel, subgroups);
+    valid_after(Tier::General, kernel, subgroups)
+}
+
+/// A kernel's first shaders, after naga has accepted them and those that may take their places.
+fn valid_after(first: Tier, kernel: &Fused, subgroups: bool) -> Vec<Program> {
+    let general = programs(kernel, 256, first, subgroups, None);
+    for (number, general) in general.iter().enumerate() {
+        let block = general.params.clone().into();
+        let specialised = programs(kernel, 256, Tier::Specialised, subgroups, Some(&block));
+        let specialised = &specialised[number];
+        assert!(specialised.takes_the_place_of(general), "{}", specialised.source);
         for program in [general, specialised] {
             let source = &*program.source;
             let module = naga::front::wgsl::parse_str(source)

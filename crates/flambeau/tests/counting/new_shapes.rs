@@ -4,6 +4,7 @@
 use crate::alone;
 use crate::common::new_gpu;
 use flambeau::nn::models::{Gpt, GptConfig};
+use flambeau::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Linear, Sequential};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
 use flambeau::{GpuConfig, GpuStats, PipelineStore, Specialise, block_on};
@@ -39,6 +40,58 @@ fn sixty_lengths_make_no_pipeline_after_the_first_twenty() {
         let made = pipelines_by_length(&device, batch, (0..60).map(|number| 8 + number * 47 % 113));
         assert!(made[0] > 0);
         assert_eq!(made[20..].iter().sum::<u64>(), 0, "batch {batch}: {made:?}");
+    }
+}
+
+/// The networks that `bench/web/new.js` begins with; the convolutions of the third are fewer and narrower.
+fn networks(device: &Device) -> [(&'static str, Sequential, &'static [usize]); 3] {
+    let padded = ConvLayerOptions { bias: false, ..Conv2dOptions::default().with_padding(1).into() };
+    let relu = |x: &Tensor| x.relu();
+    let pool = |x: &Tensor| x.max_pool2d(2, &Default::default());
+    let flat = |x: &Tensor| x.flatten(1, -1);
+    let mut six = Sequential::new();
+    for (place, channels) in [3, 16, 16, 32, 32, 64, 64].windows(2).enumerate() {
+        let conv = Conv2d::with_options(channels[0], channels[1], 3, padded, device);
+        six = six.with(conv).with(BatchNorm2d::new(channels[1], device)).with(relu);
+        if place % 2 == 1 {
+            six = six.with(pool);
+        }
+    }
+    let six = six.with(flat).with(Linear::new(64 * 16, 10, device));
+    let cnn = Sequential::new().with(Conv2d::new(1, 32, 3, device)).with(relu).with(pool);
+    let cnn = cnn.with(Conv2d::new(32, 64, 3, device)).with(relu).with(pool).with(flat);
+    let cnn = cnn.with(Linear::new(1600, 128, device)).with(relu).with(Linear::new(128, 10, device));
+    let mlp = Sequential::new().with(Linear::new(784, 128, device)).with(relu);
+    let mlp = mlp.with(Linear::new(128, 10, device));
+    [("MLP", mlp, &[784]), ("CNN", cnn, &[1, 28, 28]), ("six convolutions", six, &[3, 32, 32])]
+}
+
+/// As in browsers, where every new kernel is waited for: a batch of another size needs hardly any.
+#[test]
+fn a_batch_of_another_size_needs_few_new_kernels() {
+    let _alone = alone();
+    let config = GpuConfig { compact: true, specialise: Specialise::WhenHot, ..GpuConfig::default() };
+    let device = new_gpu(config);
+    for (name, net, input) in networks(&device) {
+        let mut optimizer = Adam::new(net.parameters(), 1e-3);
+        let mut made = Vec::new();
+        for batch in [32, 29, 16, 41, 25] {
+            let known = device.shader_sources().len();
+            let shape: Vec<usize> = std::iter::once(batch).chain(input.iter().copied()).collect();
+            let x = Tensor::randn(shape, &Generator::new(1), &device);
+            let y = Tensor::zeros([batch], (DType::I32, &device));
+            net.forward(&x).cross_entropy(&y).backward().unwrap();
+            optimizer.step().unwrap();
+            optimizer.zero_grad();
+            let all = device.shader_sources().len();
+            made.push(all - known);
+        }
+        // Rows of up to 32 elements are one thread's work; batch 41 has longer ones.
+        assert!(
+            made[1..].iter().all(|&made| made <= 3) && made[1..].iter().sum::<usize>() <= 4,
+            "{name}: {made:?}"
+        );
+        println!("summary: {name}, kernels made for batches of 32, 29, 16, 41, 25: {made:?}");
     }
 }
 

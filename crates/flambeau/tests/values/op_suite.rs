@@ -36,3 +36,15 @@ fn recurrences_without_barriers() {
     crate::suite::assert_passed(&report);
     assert!(report.ops.contains("recurrence_backward") && report.cases > 40, "{report}");
 }
+
+/// Products and convolutions have a short first text for browsers.
+#[test]
+fn products_by_compact_kernels() {
+    let config = GpuConfig { compact: true, specialise: flambeau::Specialise::WhenHot, ..Default::default() };
+    let device = crate::common::new_gpu(config);
+    let mut cases = selftest::cases();
+    cases.retain(|case| case.name.starts_with("matmul") || case.name.starts_with("conv"));
+    let report = flambeau::block_on(selftest::op_suite(&device, cases, |_| ()));
+    crate::suite::assert_passed(&report);
+    assert!(report.ops.contains("conv_weight") && report.cases > 100, "{report}");
+}

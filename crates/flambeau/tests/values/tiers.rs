@@ -1,5 +1,5 @@
-//! Kernels in two tiers: those for all sizes, and those compiled for the sizes of a hot plan. Both must give the same bits,
-//! and a run must not show when the second took over.
+//! Kernels in two tiers: those for all sizes (in browsers products have a short text at first), and those compiled for the
+//! sizes of a hot plan. All must give the same bits, and a run must not show when the second took over.
 
 use crate::common::{new_gpu, values};
 use flambeau::nn::models::{Gpt, GptConfig};
@@ -9,6 +9,11 @@ use flambeau::{GpuConfig, Specialise, manual_seed};
 
 fn gpu(specialise: Specialise) -> Device {
     new_gpu(GpuConfig { specialise, ..GpuConfig::default() })
+}
+
+/// As in browsers.
+fn compact_gpu() -> Device {
+    new_gpu(GpuConfig { specialise: Specialise::WhenHot, compact: true, ..GpuConfig::default() })
 }
 
 fn randn(shape: &[usize], seed: u64, device: &Device) -> Tensor {
@@ -30,18 +35,30 @@ fn bits(device: &Device, shapes: &[&[usize]], run: &dyn Fn(&[Tensor]) -> Tensor)
 
 /// Sizes that fill tiles and sizes that do not, depths that end within a round, parts of sums, strides, groups, windows.
 #[test]
-fn both_tiers_give_the_same_bits() {
-    let (general, specialised) = (gpu(Specialise::Never), gpu(Specialise::AtOnce));
+fn all_tiers_give_the_same_bits() {
+    let (general, compact, specialised) = (gpu(Specialise::Never), compact_gpu(), gpu(Specialise::AtOnce));
     let padded = Conv2dOptions::default().with_padding(1);
     let strided = padded.with_stride(2);
     let cases: Vec<Case> = vec![
         ("product", vec![&[256, 192], &[192, 256]], Box::new(|x| x[0].matmul(&x[1]))),
         ("product with edges", vec![&[250, 197], &[197, 131]], Box::new(|x| x[0].matmul(&x[1]).gelu())),
+        ("small product", vec![&[32, 784], &[128, 784]], Box::new(|x| x[0].matmul(&x[1].t()).relu())),
+        ("small product in parts", vec![&[29, 1605], &[1605, 13]], Box::new(|x| x[0].matmul(&x[1]))),
         ("batched product", vec![&[3, 130, 66], &[3, 66, 132]], Box::new(|x| x[0].matmul(&x[1]))),
         (
             "conv",
             vec![&[4, 16, 20, 21], &[24, 16, 3, 3]],
             Box::new(move |x| x[0].conv2d(&x[1], None, &padded)),
+        ),
+        (
+            "small conv",
+            vec![&[3, 5, 9, 10], &[7, 5, 3, 3]],
+            Box::new(move |x| x[0].conv2d(&x[1], None, &padded).tanh()),
+        ),
+        (
+            "conv in groups",
+            vec![&[5, 12, 15, 14], &[24, 6, 3, 3]],
+            Box::new(move |x| x[0].conv2d(&x[1], None, &strided.with_groups(2))),
         ),
         (
             "strided conv",
@@ -59,10 +76,14 @@ fn both_tiers_give_the_same_bits() {
         ("long rows", vec![&[520, 2100]], Box::new(|x| x[0].softmax(-1))),
     ];
     for (name, shapes, run) in &cases {
-        assert!(bits(&general, shapes, run) == bits(&specialised, shapes, run), "{name} differs");
+        let bits = [&general, &compact, &specialised].map(|device| bits(device, shapes, run));
+        assert!(bits[0] == bits[2], "{name}: specialised kernels differ");
+        assert!(bits[0] == bits[1], "{name}: compact kernels differ");
     }
     let created = |device: &Device| device.gpu_stats().unwrap().pipelines_created;
     assert!(created(&specialised) > created(&general), "sizes are in the text of some");
+    assert!(created(&compact) < created(&general), "one text serves more sizes");
+    crate::suite::validate_shaders(&compact);
 }
 
 /// The losses of a small GPT; after `wait` steps, what is being compiled is waited for.
@@ -90,13 +111,15 @@ fn losses(device: &Device, steps: usize, wait: Option<usize>) -> Vec<f64> {
 
 #[test]
 fn a_run_does_not_show_when_kernels_were_exchanged() {
-    let (hot, general) = (gpu(Specialise::WhenHot), gpu(Specialise::Never));
+    let general = gpu(Specialise::Never);
     let without = losses(&general, 14, None);
-    let with = losses(&hot, 14, Some(10));
-    let stats = hot.gpu_stats().unwrap();
-    assert!(stats.pipelines_specialised > 0, "{stats:?}");
     assert_eq!(general.gpu_stats().unwrap().pipelines_specialised, 0);
-    let bits = |losses: &[f64]| losses.iter().map(|loss| loss.to_bits()).collect::<Vec<u64>>();
-    assert_eq!(bits(&with), bits(&without));
-    assert!(with[13] < with[0]);
+    for hot in [gpu(Specialise::WhenHot), compact_gpu()] {
+        let with = losses(&hot, 14, Some(10));
+        let stats = hot.gpu_stats().unwrap();
+        assert!(stats.pipelines_specialised > 0, "{stats:?}");
+        let bits = |losses: &[f64]| losses.iter().map(|loss| loss.to_bits()).collect::<Vec<u64>>();
+        assert_eq!(bits(&with), bits(&without));
+        assert!(with[13] < with[0]);
+    }
 }

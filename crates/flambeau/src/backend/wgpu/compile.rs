@@ -400,10 +400,11 @@ impl CompiledPlan {
 /// The shaders of a plan with their numbers, for people.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn shaders(plan: &Plan, runtime: &Runtime) -> Result<String> {
-    use crate::ir::program::{Program, Tier};
+    use super::forms::{first_tier, programs_of};
+    use crate::ir::program::Program;
     let mut text = String::new();
     for (number, kernel) in plan.kernels.iter().enumerate() {
-        for program in super::forms::programs_of(kernel, Tier::General, runtime)? {
+        for program in programs_of(kernel, first_tier(runtime), None, runtime)? {
             let Program { label, params, groups, .. } = &program;
             text += &format!(
                 "// kernel {number}: {label}, workgroups {groups:?}, numbers {params:?}\n{}\n",

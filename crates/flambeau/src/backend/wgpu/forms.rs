@@ -4,8 +4,9 @@ use super::runtime::{Binding, PipelineKey, Request, Runtime, ShaderText, Special
 use crate::error::Result;
 use crate::ir::call::StructuredCall;
 use crate::ir::kernel::Kernel;
-use crate::ir::program::{Bound, Program, Tier};
+use crate::ir::program::{Bound, Param, Program, Tier};
 use crate::shader::codegen;
+use std::sync::Arc;
 
 /// A form and its shaders.
 pub(super) struct Form {
@@ -61,29 +62,40 @@ impl Form {
     pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Shader> {
         let general = &self.shaders[number].program;
         let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
-        let program = programs_of(kernel, Tier::Specialised, runtime).ok()?.into_iter().nth(number)?;
-        let fits = (&program.params, &program.bindings, &program.scratch)
-            == (&general.params, &general.bindings, &general.scratch);
-        debug_assert!(fits, "both tiers of {} have one uniform block", general.label);
+        let block = Some(general.params.clone().into());
+        let programs = programs_of(kernel, Tier::Specialised, block, runtime).ok()?;
+        let program = programs.into_iter().nth(number)?;
+        let fits = program.takes_the_place_of(general);
+        debug_assert!(fits, "what {} reads is bound for both of its texts", general.label);
         fits.then(|| Shader::new(program))
     }
 }
 
 /// The text that a device's kernels have from the start.
 pub(super) fn first_tier(runtime: &Runtime) -> Tier {
-    match runtime.config().specialise {
+    let config = runtime.config();
+    match config.specialise {
         Specialise::AtOnce => Tier::Specialised,
+        Specialise::WhenHot if config.compact => Tier::Compact,
         _ => Tier::General,
     }
 }
 
-/// The programs of a kernel on a device.
-pub(super) fn programs_of(kernel: &Kernel, tier: Tier, runtime: &Runtime) -> Result<Vec<Program>> {
+/// The programs of a kernel on a device; they find their numbers in a block that is there already, if one is given.
+pub(super) fn programs_of(
+    kernel: &Kernel,
+    tier: Tier,
+    block: Option<Arc<[Param]>>,
+    runtime: &Runtime,
+) -> Result<Vec<Program>> {
     let (config, subgroups) = (runtime.config(), runtime.has_subgroups());
     match kernel {
-        Kernel::Fused(fused) => Ok(codegen::programs(fused, config.workgroup_size as usize, tier, subgroups)),
+        Kernel::Fused(fused) => {
+            let threads = config.workgroup_size as usize;
+            Ok(codegen::programs(fused, threads, tier, subgroups, block.as_ref()))
+        }
         Kernel::Structured(call) => {
-            let call = &StructuredCall { tier, subgroups, ..call.clone() };
+            let call = &StructuredCall { tier, subgroups, block, ..call.clone() };
             match config.avoid_barriers {
                 true => call.op.wgsl_without_barriers(call),
                 false => call.op.wgsl(call),

@@ -54,7 +54,7 @@ impl Written {
         );
         let missing: Vec<&Kernel> = missing.into_iter().collect();
         let tier = first_tier(runtime);
-        let programs = mapped(&missing, |kernel| programs_of(kernel, tier, runtime));
+        let programs = mapped(&missing, |kernel| programs_of(kernel, tier, None, runtime));
         let mut known = self.lock();
         let mut new: FxHashMap<&Kernel, Arc<Form>> = FxHashMap::default();
         for (kernel, programs) in missing.into_iter().zip(programs) {

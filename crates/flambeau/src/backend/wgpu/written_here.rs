@@ -16,7 +16,7 @@ impl Written {
     pub fn forms(&self, kernels: &[&Kernel], runtime: &Runtime) -> Result<Vec<(Arc<Form>, Own)>> {
         let tier = first_tier(runtime);
         let form = |kernel: &&Kernel| {
-            let shaders = programs_of(kernel, tier, runtime)?.into_iter().map(Shader::new).collect();
+            let shaders = programs_of(kernel, tier, None, runtime)?.into_iter().map(Shader::new).collect();
             Ok((Arc::new(Form::new(kernel, shaders, runtime)), Own { node: None }))
         };
         kernels.iter().map(form).collect()

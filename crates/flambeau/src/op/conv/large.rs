@@ -10,7 +10,7 @@
 
 use super::Direction;
 use super::wgsl::{Product, Text};
-use crate::ir::program::{Program, Tier};
+use crate::ir::program::Program;
 use crate::op::matmul::Sizes;
 use crate::op::matmul::large::{Shuffle, fills, gathered, position, results, row_offset, steps};
 use crate::op::matmul::tiling::{DEPTH, GENERAL_TILE, Tile, large, part_length};
@@ -72,16 +72,22 @@ impl Text<'_> {
         Some(self.call.tier.either(general?, specialised?))
     }
 
-    /// The shaders of a product that fills the GPU; None if it does not.
-    pub(super) fn large(&self, product: Product) -> Option<Vec<Program>> {
+    /// How a product that fills the GPU is cut: the tile, the workgroups and the length of a part; None if it does not.
+    pub(super) fn large_cut(&self, product: Product) -> Option<(&'static Tile, [u32; 3], usize)> {
         let groups = self.sizes.groups;
         let sizes = Sizes { batches: groups, m: product.rows, n: product.columns, k: product.depth };
         let (tile, parts) = large(&sizes, MAX_PARTS, false)?;
         let length = part_length(product.depth, parts);
-        let parts = product.depth.div_ceil(length);
-        let (tile, grid) = self.tile(product, tile, groups * parts, length)?;
+        let (tile, grid) = self.tile(product, tile, groups * product.depth.div_ceil(length), length)?;
+        Some((tile, grid, length))
+    }
+
+    /// The shaders of a product that fills the GPU; None if it does not.
+    #[inline(never)] // A page fetches it when a plan is hot.
+    pub(super) fn large(&self, product: Product) -> Option<Vec<Program>> {
+        let (tile, grid, length) = self.large_cut(product)?;
         let elements = self.elements(product, length);
-        Some(self.large_product(product.rows, tile, grid, &elements, parts))
+        Some(self.large_product(product.rows, tile, grid, &elements, product.depth.div_ceil(length)))
     }
 
     /// The elements of a whole product, in parts of a length.
@@ -132,7 +138,7 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
         let full = fills(self.call, all_rows, rows);
         let load = |k0: &str| match &elements.end {
             None => self.load(&right, rows, threads, k0, None),
-            Some(end) if self.call.tier == Tier::General => self.load(&right, rows, threads, k0, Some(end)),
+            Some(end) if !self.call.tier.is_specialised() => self.load(&right, rows, threads, k0, Some(end)),
             Some(end) => format!(
                 "        if ({k0} + {DEPTH}u <= {end}) {{\n{}        }} else {{\n{}        }}\n",
                 self.load(&right, rows, threads, k0, None),
@@ -165,9 +171,9 @@ fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}
             store = store(&right, rows, columns, threads),
             load_next = load(&format!("(k0 + {DEPTH}u)")),
             steps = steps(tile, Shuffle::Each, self.call.tier),
-            write = match self.call.tier {
-                Tier::General => write_in_loops(tile, [&pall_rows, &all_columns], elements),
-                Tier::Specialised => write_each(tile, (!full).then_some(&pall_rows), elements),
+            write = match self.call.tier.is_specialised() {
+                false => write_in_loops(tile, [&pall_rows, &all_columns], elements),
+                true => write_each(tile, (!full).then_some(&pall_rows), elements),
             },
         );
         self.finish(&Entry::grid(grid, threads), &body, parts)

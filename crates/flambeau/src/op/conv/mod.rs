@@ -12,6 +12,7 @@
 //! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `phases` where they do
 //!   and a stride leaves gaps, `narrow` where a group has a channel or a few.
 
+mod compact;
 mod cpu;
 mod large;
 mod narrow;

@@ -12,12 +12,13 @@
 //!
 //! A product with few results is cut along its depth; the parts are added by a second shader, in order. Where a tile
 //! would be mostly empty (a channel or a few per group), threads loop over the definition instead (`narrow`). Products
-//! that fill the GPU are made by `large`, with a stride in `phases`.
+//! that fill the GPU are made by `large`, with a stride in `phases`. Where compiling is slow, `compact` makes all but those
+//! until a plan is hot.
 
 use super::{Direction, Sizes};
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Program};
+use crate::ir::program::{Bound, Program, Tier};
 use crate::op::parts::{scratch, sum_of_parts};
 use crate::shader::{Entry, Fold, Shader, widen};
 use crate::shape::product;
@@ -34,8 +35,12 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
     let text = || Text::new(direction, sizes, call);
     let product = text().product();
     let narrow = (product.rows <= FEW_ROWS).then(|| text().narrow(product)).flatten();
-    let large = || text().by_phases().or_else(|| text().large(product));
-    narrow.or_else(large).unwrap_or_else(|| text().tiled(product))
+    let by_phases = || text().by_phases();
+    let whole = || match call.tier {
+        Tier::Compact => text().compact(product),
+        _ => text().large(product).unwrap_or_else(|| text().tiled(product)),
+    };
+    narrow.or_else(by_phases).unwrap_or_else(whole)
 }
 
 /// The text of a shader.
@@ -56,18 +61,18 @@ pub(super) struct Product {
 }
 
 /// How a product is cut: `side` × `side` threads, of which each owns 4·`tall` × 4 results.
-struct Tiling {
+pub(super) struct Tiling {
     side: usize,
     tall: usize,
     row_tiles: usize,
     column_tiles: usize,
     parts: usize,
     /// Steps of depth of a part.
-    part: usize,
+    pub part: usize,
 }
 
 impl Product {
-    fn tiling(self, groups: usize) -> Tiling {
+    pub fn tiling(self, groups: usize) -> Tiling {
         let tiles =
             |side: usize, tall: usize| (self.rows.div_ceil(4 * side * tall), self.columns.div_ceil(4 * side));
         let count = |(rows, columns): (usize, usize)| groups * rows * columns;
@@ -91,7 +96,7 @@ impl Product {
 impl<'a> Text<'a> {
     fn new(direction: Direction, sizes: &'a Sizes, call: &'a StructuredCall) -> Text<'a> {
         let dtype = call.outputs[0].1.dtype;
-        let mut shader = Shader::new(call.op.name(), call.tier);
+        let mut shader = Shader::of(call, call.op.name());
         shader.bind_elements(Bound::Input(0), "a", dtype, false);
         shader.bind_elements(Bound::Input(1), "b", dtype, false);
         (shader.specialise, shader.subgroups) = (true, call.subgroups);
@@ -111,6 +116,11 @@ impl<'a> Text<'a> {
             _ => shader.hand_on_parts(self.call, fours),
         }
         shader.scratch = scratch(self.call, parts);
+    }
+
+    /// The shader, for who finishes it.
+    pub fn take(&self) -> Shader {
+        self.shader.take()
     }
 
     /// Adds functions, types and workgroup memory.
@@ -327,6 +337,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     }
 
     /// Results tile by tile, in parts of the depth where there are several.
+    #[inline(never)] // A page fetches it when a plan is hot.
     fn tiled(&self, product: Product) -> Vec<Program> {
         let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups);
         let groups = self.sizes.groups;
@@ -360,7 +371,8 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
             sums += &format!("            let a{r} = tile_a[i * {pitch_a}u + slow + {}u];\n", r * side);
             for (j, component) in ["x", "y", "z", "w"].into_iter().enumerate() {
                 zeros += &format!("    var sum{r}{j} = vec4<f32>(0.0);\n");
-                sums += &format!("            sum{r}{j} += a{r}.{component} * right;\n");
+                sums +=
+                    &format!("            sum{r}{j} = fma(vec4<f32>(a{r}.{component}), right, sum{r}{j});\n");
                 let row = format!("first_row + (slow + {}u) * 4u + {j}u", r * side);
                 stores +=
                     &format!("    store({row}, first_column + fast * 4u, channels, part, sum{r}{j});\n");

@@ -193,13 +193,14 @@ impl<'a> Loader<'a> {
 }
 
 /// The kernel for these sizes; with more than one part, K is shared out and the results go to a scratch buffer.
+#[inline(never)] // A page fetches it when a plan is hot.
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: usize) -> Program {
     let Sizes { batches, m, n, k } = *sizes;
     let [rows, columns] = tile.size();
     let threads = tile.threads[0] * tile.threads[1];
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut shader = Shader::new("matmul", call.tier);
+    let mut shader = Shader::of(call, "matmul");
     let params = &mut shader.params;
     let [pm, pn, pk, pbatches, length] =
         [m, n, k, batches, part_length(k, parts)].map(|size| params.size(size));
@@ -218,10 +219,10 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
     shader.scratch = scratch(call, parts);
     shader.specialise = true;
     let both = |k0: &str, guarded: bool| load_a.load(k0, guarded) + &load_b.load(k0, guarded);
-    let load = |k0: &str| match (call.tier, k.is_multiple_of(DEPTH)) {
-        (Tier::General, _) => both(k0, true),
-        (Tier::Specialised, true) => both(k0, false),
-        (Tier::Specialised, false) => format!(
+    let load = |k0: &str| match (call.tier.is_specialised(), k.is_multiple_of(DEPTH)) {
+        (false, _) => both(k0, true),
+        (true, true) => both(k0, false),
+        (true, false) => format!(
             "        if ({k0} + {DEPTH}u <= {pk}) {{\n{}        }} else {{\n{}        }}\n",
             both(k0, false),
             both(k0, true)
@@ -250,10 +251,9 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
         store_b = load_b.store(),
         load_next = load(&format!("(k0 + {DEPTH}u)")),
         steps = steps(tile, load_b.shuffle(), call.tier),
-        write = match call.tier {
-            Tier::General => write_in_loops(tile, fours, [&pm, &pn]),
-            Tier::Specialised =>
-                results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect(),
+        write = match call.tier.is_specialised() {
+            false => write_in_loops(tile, fours, [&pm, &pn]),
+            true => results(tile).map(|(r, v)| write(call, tile, sizes, [&pm, &pn], r, v)).collect(),
         },
     );
     let groups = [n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, (batches * parts) as u32];
@@ -261,7 +261,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tile: &Tile, parts: 
 }
 
 /// `base_a`: where the batch's matrix starts.
-fn base(side: &Side, params: &mut Params) -> String {
+pub(super) fn base(side: &Side, params: &mut Params) -> String {
     let level = &side.operand.access.levels[0];
     let mut text = params.push(Param::Offset(level.offset.clone()));
     let mut inner = 1;
@@ -300,9 +300,9 @@ pub(in crate::op) fn row_offset(tile: &Tile, r: usize) -> usize {
 
 /// Adds the products of all steps of a round.
 pub(in crate::op) fn steps(tile: &Tile, shuffle: Shuffle, tier: Tier) -> String {
-    match tier {
-        Tier::General => rolled_steps(tile, shuffle),
-        Tier::Specialised => (0..DEPTH).map(|line| step_of_line(tile, shuffle, line)).collect(),
+    match tier.is_specialised() {
+        false => rolled_steps(tile, shuffle),
+        true => (0..DEPTH).map(|line| step_of_line(tile, shuffle, line)).collect(),
     }
 }
 

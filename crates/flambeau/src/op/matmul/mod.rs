@@ -2,9 +2,11 @@
 //! transposed or broadcast operand is not copied.
 //!
 //! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
-//! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels.
+//! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
+//! the first two until a plan is hot, where compiling is slow.
 
 mod blocks;
+mod compact;
 mod cpu;
 pub(super) mod large;
 mod simple;
@@ -18,7 +20,7 @@ use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::Program;
+use crate::ir::program::{Program, Tier};
 use crate::shape::product;
 use crate::tensor::Tensor;
 use cpu::{float_product, integer_product};
@@ -102,6 +104,7 @@ impl Kernels for MatMul {
             return Ok(vec![simple::program(call, &sizes)]);
         }
         let (product, parts) = match Choice::of(&sizes, call.epilogue.is_some()) {
+            choice if call.tier == Tier::Compact => (compact::program(call, &sizes, &choice), choice.parts()),
             Choice::Large(tile, parts) => {
                 let tile = call.tier.either(GENERAL_TILE, tile);
                 (large::program(call, &sizes, tile, parts), parts)

@@ -18,7 +18,7 @@ use super::Sizes;
 use super::tiling::Tiling;
 use crate::ir::access::{Axis, Level};
 use crate::ir::call::{Operand, StructuredCall};
-use crate::ir::program::{Bound, Param, Program, Tier};
+use crate::ir::program::{Bound, Param, Program};
 use crate::op::parts::scratch;
 use crate::shader::{Entry, Params, Shader};
 use std::fmt::Write;
@@ -170,12 +170,13 @@ fn load_{name}(base: u32, x: u32, k: u32, end: u32) -> mat4x4<f32> {{\n{load}}}\
 }
 
 /// The kernel for these sizes.
+#[inline(never)] // A page fetches it when a plan is hot.
 pub(super) fn program(call: &StructuredCall, sizes: &Sizes, tiling: &Tiling) -> Program {
     let Sizes { batches, m, n, k } = *sizes;
     let [rows, columns] = tiling.tile;
     let a = Side::new("a", &call.inputs[0], true, rows);
     let b = Side::new("b", &call.inputs[1], false, columns);
-    let mut shader = Shader::new("matmul", Tier::General);
+    let mut shader = Shader::of(call, "matmul");
     let params = &mut shader.params;
     let jobs = params.size(batches * tiling.parts);
     let count = params.size(batches);

@@ -86,6 +86,14 @@ pub(super) enum Choice {
 }
 
 impl Choice {
+    /// Parts along K.
+    pub fn parts(&self) -> usize {
+        match self {
+            Choice::Large(_, parts) => *parts,
+            Choice::Small(tiling) => tiling.parts,
+        }
+    }
+
     /// The large kernel where it keeps the GPU busy, with the tile that should be the fastest.
     pub fn of(sizes: &Sizes, epilogue: bool) -> Choice {
         match large(sizes, MAX_PARTS, epilogue) {

@@ -31,6 +31,10 @@ pub struct GpuConfig {
     pub pipeline_store: super::PipelineStore,
     /// Which kernels get pipelines with their sizes in them, beside those that hold for all sizes.
     pub specialise: Specialise,
+    /// Products and convolutions begin with a short kernel that serves all sizes: it is compiled in a fraction of the time,
+    /// and gives way to those with their sizes in them when a plan is hot ([`Specialise::WhenHot`]). The default in browsers,
+    /// where compiling takes longest and nothing of it can be kept.
+    pub compact: bool,
     /// Whether reductions use subgroups.
     pub subgroups: Subgroups,
 }
@@ -113,6 +117,7 @@ impl Default for GpuConfig {
             #[cfg(not(target_arch = "wasm32"))]
             pipeline_store: super::PipelineStore::default(),
             specialise: Specialise::default(),
+            compact: cfg!(target_arch = "wasm32"),
             subgroups: Subgroups::default(),
         }
     }
