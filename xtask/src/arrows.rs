@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "host",
     "ir",
     "shader",
+    "calls",
     "op",
     "tensor",
     "autograd",
@@ -47,9 +48,11 @@ const ABOVE_TENSOR: &[&str] = &["io", "nn", "optim", "data", "train"];
 /// that it can only shrink.
 const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("shape", "error", 1, "a shape that does not fit is an error"),
-    ("op", "tensor", 14, "derivative rules are written with tensors"),
+    ("calls", "op", 1, "an operand is a tensor or a number"),
+    ("calls", "tensor", 1, "what is handed over are tensors"),
+    ("op", "tensor", 8, "derivative rules, samples and methods are written with tensors"),
     ("rng", "autograd", 1, "a checkpointed part draws its numbers again"),
-    ("op", "autograd", 3, "rules of rules"),
+    ("op", "autograd", 4, "rules of rules, and samples of gradients"),
     ("op", "reference", 1, "definitions wrap integers as the interpreter does"),
     ("tensor", "autograd", 12, "ops on tensors are recorded"),
     ("tensor", "plan", 2, "`explain` shows a plan"),

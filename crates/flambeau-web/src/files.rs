@@ -1,9 +1,9 @@
 //! Files and tables: weights, checkpoints, idx and CSV, all as bytes.
 
-use crate::args::dtype_code;
 use crate::device::current;
 use crate::handles::{self, argument};
 use crate::optim::with_optimizer;
+use flambeau::calls::dtype_code;
 use flambeau::data::{HostArray, Table, TableOptions, parse_idx};
 use flambeau::io::{State, StateDict, read_safetensors, read_states, write_safetensors, write_states};
 use flambeau::{Result as Fallible, Tensor};

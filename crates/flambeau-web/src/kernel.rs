@@ -1,8 +1,8 @@
 //! Kernels that scripts write themselves, in WGSL.
 
-use crate::args::dtype;
 use crate::handles;
 use crate::tensor::hold_all;
+use flambeau::calls::dtype;
 use flambeau::{CustomKernel, Result as Fallible, Tensor};
 use wasm_bindgen::prelude::*;
 

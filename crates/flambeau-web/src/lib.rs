@@ -5,7 +5,8 @@
 //! numbers. Nothing here panics on bad input: every call returns the library's error, which becomes an exception.
 //!
 //! - `handles`: the tensors JavaScript holds, and what a training step does with them;
-//! - `args`, `methods`: how ops are called, and the table of methods, from which the TypeScript is generated;
+//! - `args`, `methods`: what ops are called with, and the methods that structured primitives do not bring along, from which the
+//!   TypeScript is generated;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
 //! - `tensor`, `layers`, `optim`, `files`, `kernel`, `device`: the calls.
 

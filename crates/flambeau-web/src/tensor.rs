@@ -1,11 +1,12 @@
 //! Tensors for JavaScript: making, calling, reading, derivatives.
 
-use crate::args::{self, Args};
+use crate::args::{args, generator, new_generator};
 use crate::device::{current, device};
 use crate::handles::{self, argument};
 use crate::methods;
 use flambeau::autograd::{self, BackwardOptions};
 use flambeau::bindings::{self, elementwise_count};
+use flambeau::calls;
 use flambeau::data::HostRandom;
 use flambeau::{Operand, Tensor};
 use std::cell::RefCell;
@@ -36,12 +37,12 @@ fn run(number: usize, tensors: &[u32], numbers: &[f64]) -> flambeau::Result<Vec<
     let call = number.checked_sub(elementwise_count()).and_then(methods::call);
     let call = call.ok_or_else(|| argument("call", format!("there is no method {number}")))?;
     let mut output = Vec::new();
-    call(&mut Args::new(tensors, numbers), &mut output)?;
+    call(&mut args(tensors, numbers), &mut output)?;
     Ok(output)
 }
 
 fn elementwise(number: usize, tensors: &[u32], numbers: &[f64]) -> flambeau::Result<u32> {
-    let mut args = Args::new(tensors, numbers);
+    let mut args = args(tensors, numbers);
     let first: Tensor = args.take()?;
     let others = bindings::elementwise_arity(number) - 1;
     let others = (0..others).map(|_| args.take::<Operand>()).collect::<flambeau::Result<Vec<_>>>()?;
@@ -52,7 +53,7 @@ fn elementwise(number: usize, tensors: &[u32], numbers: &[f64]) -> flambeau::Res
 #[wasm_bindgen]
 pub fn tensor_new(bytes: &[u8], shape: &[u32], dtype: u8) -> Result<u32, JsError> {
     let shape: Vec<usize> = shape.iter().map(|&size| size as usize).collect();
-    let tensor = bindings::from_bytes(bytes, &shape, args::dtype(dtype)?, &current()?)?;
+    let tensor = bindings::from_bytes(bytes, &shape, calls::dtype(dtype)?, &current()?)?;
     Ok(handles::hold(tensor))
 }
 
@@ -71,7 +72,7 @@ pub fn tensor_shape(handle: u32) -> Result<Vec<u32>, JsError> {
 /// The number of the dtype.
 #[wasm_bindgen]
 pub fn tensor_dtype(handle: u32) -> Result<u8, JsError> {
-    Ok(args::dtype_code(handles::get(handle)?.dtype()))
+    Ok(calls::dtype_code(handles::get(handle)?.dtype()))
 }
 
 /// The values' bytes.
@@ -270,25 +271,25 @@ pub fn manual_seed(seed: f64) {
 /// A generator of its own; returns its number.
 #[wasm_bindgen]
 pub fn generator_new(seed: f64) -> u32 {
-    args::new_generator(seed as u64)
+    new_generator(seed as u64)
 }
 
 /// The numbers below `count` in a random order, drawn on the host: the same as a native loader's.
 #[wasm_bindgen]
 pub fn generator_permutation(number: u32, count: usize) -> Result<Vec<u32>, JsError> {
-    let mut random = HostRandom::new(&args::generator(number)?);
+    let mut random = HostRandom::new(&generator(number)?);
     Ok(random.permutation(count).into_iter().map(|place| place as u32).collect())
 }
 
 /// Random numbers drawn so far.
 #[wasm_bindgen]
 pub fn generator_counter(number: u32) -> Result<f64, JsError> {
-    Ok(args::generator(number)?.counter() as f64)
+    Ok(generator(number)?.counter() as f64)
 }
 
 /// Moves a generator to where another run left it.
 #[wasm_bindgen]
 pub fn generator_set_counter(number: u32, counter: f64) -> Result<(), JsError> {
-    args::generator(number)?.set_counter(counter as u64);
+    generator(number)?.set_counter(counter as u64);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What bindings for other languages need beyond the public API: the op table and the optimizers as lists, and handles
-//! that do not count.
+//! that do not count. How ops are called is in `calls`.
 
+pub use crate::op::{METHODS, SIGNATURES};
 pub use crate::optim::catalogue as optimizers;
 pub use crate::tensor::QuietTensor;
 

@@ -27,6 +27,8 @@ pub mod autograd;
 mod backend;
 #[doc(hidden)]
 pub mod bindings;
+#[doc(hidden)]
+pub mod calls;
 pub mod data;
 mod device;
 mod dtype;

@@ -1,6 +1,6 @@
 //! How layers are called that take or give more than one tensor: each as the matching class of the package writes it.
 
-use crate::args::Args;
+use flambeau::calls::Args;
 use flambeau::nn::*;
 use flambeau::{Result, Tensor};
 

@@ -3,11 +3,12 @@
 mod called;
 pub mod catalogue;
 
-use crate::args::Args;
+use crate::args::args;
 use crate::handles::{self, argument};
 use crate::slab::Slab;
 use crate::tensor::hold_all;
 use called::Called;
+use flambeau::calls::Args;
 use flambeau::nn::{Buffer, Forward, Module, Parameter};
 use flambeau::{Result as Fallible, Tensor};
 use wasm_bindgen::prelude::*;
@@ -87,7 +88,7 @@ pub fn layer_chain(layers: &[u32], input: u32) -> Result<u32, JsError> {
 /// Calls a layer.
 #[wasm_bindgen]
 pub fn layer_call(number: u32, tensors: &[u32], numbers: &[f64]) -> Result<Vec<u32>, JsError> {
-    Ok(hold_all(layer(number)?.call(&mut Args::new(tensors, numbers))?))
+    Ok(hold_all(layer(number)?.call(&mut args(tensors, numbers))?))
 }
 
 /// The names of a layer's parameters (first) and buffers; the latter begin with a colon.

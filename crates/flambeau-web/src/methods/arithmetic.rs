@@ -1,8 +1,7 @@
-//! Matrix products, reductions, scans, statistics, and functions made of the table's primitives.
+//! Reductions, statistics, and functions made of the table's primitives.
 
-use super::methods;
-use crate::args::scalar;
-use flambeau::{ContractedDims, Dims, Generator, Operand, Tensor};
+use flambeau::calls::methods;
+use flambeau::{Dims, Generator, Operand, Tensor};
 
 /// A reduction and its form that keeps the dimensions.
 macro_rules! keeping {
@@ -11,22 +10,11 @@ macro_rules! keeping {
     };
 }
 
-methods! {
-    matmul(x: Tensor, other: Tensor) -> Tensor { x.try_matmul(&other) }
-    mm(x: Tensor, other: Tensor) -> Tensor { x.try_mm(&other) }
-    bmm(x: Tensor, other: Tensor) -> Tensor { x.try_bmm(&other) }
-    mv(x: Tensor, vector: Tensor) -> Tensor { x.try_mv(&vector) }
+pub(super) struct Arithmetic;
+
+methods! { Arithmetic:
     dot(x: Tensor, other: Tensor) -> Tensor { x.try_dot(&other) }
     outer(x: Tensor, other: Tensor) -> Tensor { x.try_outer(&other) }
-    addmm(x: Tensor, a: Tensor, b: Tensor, beta: f64 = "1", alpha: f64 = "1") -> Tensor {
-        x.try_addmm(&a, &b, scalar(beta), scalar(alpha))
-    }
-    baddbmm(x: Tensor, a: Tensor, b: Tensor, beta: f64 = "1", alpha: f64 = "1") -> Tensor {
-        x.try_baddbmm(&a, &b, scalar(beta), scalar(alpha))
-    }
-    tensordot(x: Tensor, other: Tensor, dims: Vec<isize>, others: Vec<isize>) -> Tensor {
-        x.try_tensordot(&other, ContractedDims::from((&dims[..], &others[..])))
-    }
     trace(x: Tensor) -> Tensor { x.try_trace() }
     kron(x: Tensor, other: Tensor) -> Tensor { x.try_kron(&other) }
     sum(x: Tensor, dims: Dims = "?", keepdim: bool = "false") -> Tensor {
@@ -65,8 +53,6 @@ methods! {
     any(x: Tensor, dims: Dims = "?", keepdim: bool = "false") -> Tensor {
         keeping!(keepdim, x.try_any(dims), x.try_any_keepdim(dims))
     }
-    cumsum(x: Tensor, dim: isize) -> Tensor { x.try_cumsum(dim) }
-    cumprod(x: Tensor, dim: isize) -> Tensor { x.try_cumprod(dim) }
     var(x: Tensor, dims: Dims = "?", correction: f64 = "1", keepdim: bool = "false") -> Tensor {
         keeping!(keepdim, x.try_var(dims, correction), x.try_var_keepdim(dims, correction))
     }

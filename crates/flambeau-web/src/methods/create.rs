@@ -1,8 +1,7 @@
 //! New tensors, and tensors made of several.
 
-use super::methods;
-use crate::args::scalar;
 use crate::device::current;
+use flambeau::calls::{methods, scalar};
 use flambeau::{DType, Generator, Result, Scalar, Tensor};
 
 /// A number in the dtype it will have: 1 is an integer unless a float is asked for.
@@ -18,7 +17,9 @@ fn in_dtype(tensor: Tensor, dtype: Option<DType>) -> Result<Tensor> {
     dtype.map_or(Ok(tensor.clone()), |dtype| tensor.try_to_dtype(dtype))
 }
 
-methods! {
+pub(super) struct Create;
+
+methods! { Create:
     full(shape: Vec<usize>, fill: f64, dtype: Option<DType> = "?") -> Tensor {
         let options = (dtype.unwrap_or(DType::F32), &current()?);
         Tensor::try_full(shape, value(fill, dtype), options)

@@ -1,118 +1,14 @@
-//! What layers compute, as functions: convolution, pooling, normalisation, dropout, embedding, attention.
+//! What layers compute, as functions: normalisation, dropout, embedding, attention.
 
-use super::methods;
-use crate::args::Around;
+use flambeau::calls::methods;
 use flambeau::nn::functional::{
     AttentionOptions, BagMode, EmbeddingBagOptions, InterpolateMode, InterpolateOptions,
 };
-use flambeau::{
-    AvgPoolOptions, ConvOptions, ConvTransposeOptions, Generator, MaxPoolOptions, Result, Tensor,
-};
+use flambeau::{Generator, Tensor};
 
-fn conv<const N: usize>(
-    stride: &Around,
-    padding: &Around,
-    dilation: &Around,
-    groups: usize,
-) -> Result<ConvOptions<N>> {
-    Ok(ConvOptions::default()
-        .with_stride(stride.sizes::<N>()?)
-        .with_padding(padding.padding::<N>()?)
-        .with_dilation(dilation.sizes::<N>()?)
-        .with_groups(groups))
-}
+pub(super) struct Layers;
 
-fn transposed<const N: usize>(
-    stride: &Around,
-    padding: &Around,
-    output_padding: &Around,
-    groups: usize,
-    dilation: &Around,
-) -> Result<ConvTransposeOptions<N>> {
-    Ok(ConvTransposeOptions::default()
-        .with_stride(stride.sizes::<N>()?)
-        .with_padding(padding.sizes::<N>()?)
-        .with_output_padding(output_padding.sizes::<N>()?)
-        .with_dilation(dilation.sizes::<N>()?)
-        .with_groups(groups))
-}
-
-fn max_pool<const N: usize>(
-    stride: &Around,
-    padding: &Around,
-    dilation: &Around,
-    ceil_mode: bool,
-) -> Result<MaxPoolOptions<N>> {
-    let options = MaxPoolOptions::default()
-        .with_padding(padding.sizes::<N>()?)
-        .with_dilation(dilation.sizes::<N>()?)
-        .with_ceil_mode(ceil_mode);
-    Ok(if stride.0.is_empty() { options } else { options.with_stride(stride.sizes::<N>()?) })
-}
-
-fn avg_pool<const N: usize>(
-    stride: &Around,
-    padding: &Around,
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Result<AvgPoolOptions<N>> {
-    let options = AvgPoolOptions::default()
-        .with_padding(padding.sizes::<N>()?)
-        .with_ceil_mode(ceil_mode)
-        .with_count_include_pad(count_include_pad);
-    Ok(if stride.0.is_empty() { options } else { options.with_stride(stride.sizes::<N>()?) })
-}
-
-methods! {
-    conv1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", dilation: Around = "1", groups: usize = "1") -> Tensor {
-        x.try_conv1d(&weight, bias.as_ref(), &conv(&stride, &padding, &dilation, groups)?)
-    }
-    conv2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", dilation: Around = "1", groups: usize = "1") -> Tensor {
-        x.try_conv2d(&weight, bias.as_ref(), &conv(&stride, &padding, &dilation, groups)?)
-    }
-    conv3d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", dilation: Around = "1", groups: usize = "1") -> Tensor {
-        x.try_conv3d(&weight, bias.as_ref(), &conv(&stride, &padding, &dilation, groups)?)
-    }
-    conv_transpose1d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", output_padding: Around = "0", groups: usize = "1", dilation: Around = "1") -> Tensor {
-        x.try_conv_transpose1d(&weight, bias.as_ref(), &transposed(&stride, &padding, &output_padding, groups, &dilation)?)
-    }
-    conv_transpose2d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", output_padding: Around = "0", groups: usize = "1", dilation: Around = "1") -> Tensor {
-        x.try_conv_transpose2d(&weight, bias.as_ref(), &transposed(&stride, &padding, &output_padding, groups, &dilation)?)
-    }
-    conv_transpose3d(x: Tensor, weight: Tensor, bias: Option<Tensor> = "?", stride: Around = "1", padding: Around = "0", output_padding: Around = "0", groups: usize = "1", dilation: Around = "1") -> Tensor {
-        x.try_conv_transpose3d(&weight, bias.as_ref(), &transposed(&stride, &padding, &output_padding, groups, &dilation)?)
-    }
-    max_pool1d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> Tensor {
-        x.try_max_pool1d(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    max_pool2d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> Tensor {
-        x.try_max_pool2d(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    max_pool3d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> Tensor {
-        x.try_max_pool3d(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    max_pool1d_with_indices(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> (Tensor, Tensor) {
-        x.try_max_pool1d_with_indices(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    max_pool2d_with_indices(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> (Tensor, Tensor) {
-        x.try_max_pool2d_with_indices(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    max_pool3d_with_indices(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", dilation: Around = "1", ceil_mode: bool = "false") -> (Tensor, Tensor) {
-        x.try_max_pool3d_with_indices(kernel.sizes()?, &max_pool(&stride, &padding, &dilation, ceil_mode)?)
-    }
-    avg_pool1d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", ceil_mode: bool = "false", count_include_pad: bool = "true") -> Tensor {
-        x.try_avg_pool1d(kernel.sizes()?, &avg_pool(&stride, &padding, ceil_mode, count_include_pad)?)
-    }
-    avg_pool2d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", ceil_mode: bool = "false", count_include_pad: bool = "true") -> Tensor {
-        x.try_avg_pool2d(kernel.sizes()?, &avg_pool(&stride, &padding, ceil_mode, count_include_pad)?)
-    }
-    avg_pool3d(x: Tensor, kernel: Around, stride: Around = "[]", padding: Around = "0", ceil_mode: bool = "false", count_include_pad: bool = "true") -> Tensor {
-        x.try_avg_pool3d(kernel.sizes()?, &avg_pool(&stride, &padding, ceil_mode, count_include_pad)?)
-    }
-    adaptive_avg_pool1d(x: Tensor, output: Around) -> Tensor { x.try_adaptive_avg_pool1d(output.sizes()?) }
-    adaptive_avg_pool2d(x: Tensor, output: Around) -> Tensor { x.try_adaptive_avg_pool2d(output.sizes()?) }
-    adaptive_max_pool1d(x: Tensor, output: Around) -> Tensor { x.try_adaptive_max_pool1d(output.sizes()?) }
-    adaptive_max_pool2d(x: Tensor, output: Around) -> Tensor { x.try_adaptive_max_pool2d(output.sizes()?) }
+methods! { Layers:
     layer_norm(x: Tensor, normalized_shape: Vec<usize>, weight: Option<Tensor> = "?", bias: Option<Tensor> = "?", eps: f64 = "1e-5") -> Tensor {
         x.try_layer_norm(&normalized_shape, weight.as_ref(), bias.as_ref(), eps)
     }

@@ -1,36 +1,37 @@
 //! Losses with all their options, in PyTorch's order: one entry each. Types and defaults are the library's.
 
-use crate::args::Args;
-#[cfg(test)]
-use crate::methods::{Param, Signature};
+use flambeau::calls::{Args, Call, Methods, Param, Signature};
 use flambeau::nn::loss::*;
 use flambeau::{Result, Tensor};
+
+pub(super) struct Losses;
 
 /// `name = Loss(what it takes besides the input; its settings, in JavaScript's order)`.
 macro_rules! losses {
     ($($name:ident = $loss:ident($($arg:ident: $type:ty),+; $($setting:ident),+);)*) => {
-        pub(super) static CALLS: &[super::Call] = &[$({
-            fn call(args: &mut Args, to: &mut Vec<Tensor>) -> Result<()> {
-                let x: Tensor = args.take()?;
-                $(let $arg: $type = args.take()?;)+
-                let loss = $loss { $($setting: args.take()?),+ };
-                to.push(loss.try_forward(&x, $(&$arg),+)?);
-                Ok(())
-            }
-            call
-        }),*];
+        impl Methods for Losses {
+            const CALLS: &'static [Call] = &[$({
+                fn call(args: &mut Args, to: &mut Vec<Tensor>) -> Result<()> {
+                    let x: Tensor = args.take()?;
+                    $(let $arg: $type = args.take()?;)+
+                    let loss = $loss { $($setting: args.take()?),+ };
+                    to.push(loss.try_forward(&x, $(&$arg),+)?);
+                    Ok(())
+                }
+                call
+            }),*];
 
-        #[cfg(test)]
-        pub(super) fn signatures() -> Vec<Signature> {
-            vec![$({
-                let $loss { $($setting),+ } = $loss::default();
-                let params = vec![
-                    Param::new::<Tensor>("x", None),
-                    $(Param::new::<$type>(stringify!($arg), None),)+
-                    $(Param::setting(stringify!($setting), &$setting),)+
-                ];
-                Signature { name: stringify!($name), params, output: "Tensor", caller: "one" }
-            }),*]
+            fn signatures() -> Vec<Signature> {
+                vec![$({
+                    let $loss { $($setting),+ } = $loss::default();
+                    let params = vec![
+                        Param::new::<Tensor>("x", None),
+                        $(Param::new::<$type>(stringify!($arg), None),)+
+                        $(Param::setting(stringify!($setting), &$setting),)+
+                    ];
+                    Signature { name: stringify!($name), params, output: "Tensor", caller: "one" }
+                }),*]
+            }
         }
 
         /// The library's names of the losses that have an entry.

@@ -1,11 +1,12 @@
-//! Views, parts, indexing and order.
+//! Views, parts and indexing.
 
-use super::methods;
-use crate::args::scalar;
 use crate::handles::argument;
+use flambeau::calls::{methods, scalar};
 use flambeau::{DType, Dims, Operand, PadMode, SplitSizes, Tensor};
 
-methods! {
+pub(super) struct Shape;
+
+methods! { Shape:
     to_dtype(x: Tensor, dtype: DType) -> Tensor { x.try_to_dtype(dtype) }
     detach(x: Tensor) -> Tensor { Ok(x.detach()) }
     contiguous(x: Tensor) -> Tensor { Ok(x.contiguous()) }
@@ -64,18 +65,5 @@ methods! {
     gather(x: Tensor, dim: isize, index: Tensor) -> Tensor { x.try_gather(dim, &index) }
     take_along_dim(x: Tensor, index: Tensor, dim: isize) -> Tensor { x.try_take_along_dim(&index, dim) }
     index_select(x: Tensor, dim: isize, index: Tensor) -> Tensor { x.try_index_select(dim, &index) }
-    scatter_add(x: Tensor, dim: isize, index: Tensor, values: Operand) -> Tensor {
-        x.try_scatter_add(dim, &index, values)
-    }
-    scatter(x: Tensor, dim: isize, index: Tensor, values: Operand) -> Tensor { x.try_scatter(dim, &index, values) }
-    index_add(x: Tensor, dim: isize, index: Tensor, source: Tensor) -> Tensor { x.try_index_add(dim, &index, &source) }
     masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor { x.try_masked_fill(&mask, value) }
-    argsort(x: Tensor, dim: isize = "-1", descending: bool = "false") -> Tensor { x.try_argsort(dim, descending) }
-    sort(x: Tensor, dim: isize = "-1", descending: bool = "false") -> (Tensor, Tensor) { x.try_sort(dim, descending) }
-    msort(x: Tensor) -> Tensor { x.try_msort() }
-    topk(x: Tensor, k: usize, dim: isize = "-1", largest: bool = "true", sorted: bool = "true") -> (Tensor, Tensor) {
-        x.try_topk(k, dim, largest, sorted)
-    }
-    kthvalue(x: Tensor, k: usize, dim: isize = "-1") -> (Tensor, Tensor) { x.try_kthvalue(k, dim) }
-    median(x: Tensor, dim: isize = "-1") -> (Tensor, Tensor) { x.try_median(dim) }
 }

@@ -1,8 +1,9 @@
-//! The ops of tensors, from the elementwise table and `methods/`.
+//! The ops of tensors, from the elementwise table, `methods/` and the methods of structured primitives.
 
 use super::{camel, docs, library};
-use crate::methods::{Param, signatures};
+use crate::methods::signatures;
 use flambeau::bindings::elementwise_ops;
+use flambeau::calls::Param;
 use std::fmt::Write;
 
 /// `name: type = default` of one parameter, and how it is written into the call.

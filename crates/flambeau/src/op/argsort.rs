@@ -3,8 +3,10 @@
 //! On the GPU a bitonic network sorts (key, index) pairs. Keys are integers in the order of the values, with NaN as
 //! the largest number, so the index settles every tie and the result is the one stable order.
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp, not_differentiable};
+use super::case::{self, Along, Case, along_rows};
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Saves, Tensor, Vjp, not_differentiable};
+use crate::calls::methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
@@ -81,6 +83,14 @@ impl Kernels for ArgSort {
         Ok(())
     }
 
+    /// The comparisons that a sort of each row needs.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let shape = &call.inputs[0].meta.shape;
+        let others = shape[shape.rank() - 1].saturating_sub(1);
+        let rounds = others.checked_ilog2().map_or(0, |log| log + 1);
+        (shape.numel() as u64).saturating_mul(u64::from(rounds))
+    }
+
     /// Rows are padded to a power of two. Blocks are sorted in workgroup memory; a row that fits into one is done
     /// then. Longer rows are merged: exchanges across blocks in passes over a scratch buffer, those inside a block
     /// in workgroup memory again.
@@ -137,6 +147,34 @@ impl Structured for ArgSort {
         }
         Ok(vec![Exact { shape, dtype, values: Block::I64(places.into_iter().map(i64::from).collect()) }])
     }
+}
+
+impl Listed for ArgSort {
+    const NAMES: &'static [&'static str] = &["argsort"];
+
+    fn samples() -> Vec<Case> {
+        let cases = |name: &str, op: Along| along_rows(name, op, &[64, 257, 1030]);
+        let order = cases("argsort", |x, dim| x.try_argsort(dim, false)).into_iter();
+        let sorts = cases("sort", |x, dim| Ok(x.try_sort(dim, false)?.0))
+            .into_iter()
+            .chain(cases("sort descending", |x, dim| Ok(x.try_sort(dim, true)?.0)));
+        // Repeated values and the zeros of a pad are ties.
+        let has_ties =
+            |case: &Case| matches!(case.inputs[0].layout, case::Layout::Expanded | case::Layout::Embedded);
+        let smooth = |case: Case| if has_ties(&case) { case.not_smooth() } else { case };
+        order.map(Case::without_gradient).chain(sorts.map(smooth)).collect()
+    }
+}
+
+methods! { ArgSort:
+    argsort(x: Tensor, dim: isize = "-1", descending: bool = "false") -> Tensor { x.try_argsort(dim, descending) }
+    sort(x: Tensor, dim: isize = "-1", descending: bool = "false") -> (Tensor, Tensor) { x.try_sort(dim, descending) }
+    msort(x: Tensor) -> Tensor { x.try_msort() }
+    topk(x: Tensor, k: usize, dim: isize = "-1", largest: bool = "true", sorted: bool = "true") -> (Tensor, Tensor) {
+        x.try_topk(k, dim, largest, sorted)
+    }
+    kthvalue(x: Tensor, k: usize, dim: isize = "-1") -> (Tensor, Tensor) { x.try_kthvalue(k, dim) }
+    median(x: Tensor, dim: isize = "-1") -> (Tensor, Tensor) { x.try_median(dim) }
 }
 
 /// Pairs a workgroup holds: 8 KiB of its memory.

@@ -4,10 +4,9 @@
 //! bench overhead`). So what steps are mostly made of (layers, losses, updates) is one node each. Only a new plan writes them out
 //! (`plan::write_out`) into primitives, which are merged and fused as if the step had been described with them.
 
-use super::{Grads, Meta, Op, Saves, Vjp};
+use super::{Grads, Meta, Op, Saves, Tensor, Vjp};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::tensor::Tensor;
 use crate::tensor::node::Node;
 use smallvec::SmallVec;
 use std::cell::RefCell;

@@ -1,14 +1,15 @@
 //! Kernels written by the user, as ops: a WGSL shader, and if given, a form for the CPU and a derivative rule.
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Saves, Tensor, Vjp};
+use crate::calls::Methods;
 use crate::dtype::{DType, Element, Lane, Scalar};
 use crate::error::{Error, Result};
 use crate::host::{Block, HostBuffer, cast};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Bound, Param, Program, Trust};
 use crate::shape::Shape;
-use crate::tensor::Tensor;
 use half::f16;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -231,6 +232,17 @@ fn rounded(exact: &Exact) -> HostBuffer {
         other => unreachable!("the interpreter has no {other:?}"),
     }
 }
+
+impl Listed for Custom {
+    /// Its user has named it.
+    const NAMES: &'static [&'static str] = &[];
+
+    fn samples() -> Vec<Case> {
+        Vec::new()
+    }
+}
+
+impl Methods for Custom {}
 
 #[cfg(test)]
 mod tests {

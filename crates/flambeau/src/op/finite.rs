@@ -1,8 +1,10 @@
 //! The check that optimizers can be asked for: is every number of a flat tensor's windows finite? If not, that is a
 //! fault, as an index out of range is one: an error on the CPU, a word in the run's slot on the GPU.
 
-use super::structured::{Exact, Structured};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Saves, Vjp, not_differentiable};
+use crate::calls::Methods;
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
@@ -47,6 +49,11 @@ impl Kernels for FiniteCheck {
             }
             _ => unreachable!("the result is a bool"),
         }
+    }
+
+    /// A look at each number.
+    fn flops(&self, _: &StructuredCall) -> u64 {
+        self.windows.iter().map(|window| window.len as u64).sum()
     }
 
     /// The first shader says that all is well; the others, one for every thousand windows, say where it is not.
@@ -127,6 +134,17 @@ impl FiniteCheck {
         shader.finish(&Entry::grid(groups_for(to - from, BLOCK), BLOCK), &body)
     }
 }
+
+impl Listed for FiniteCheck {
+    /// Optimizers make it, ops on tensors do not.
+    const NAMES: &'static [&'static str] = &[];
+
+    fn samples() -> Vec<Case> {
+        Vec::new()
+    }
+}
+
+impl Methods for FiniteCheck {}
 
 #[cfg(test)]
 mod tests {

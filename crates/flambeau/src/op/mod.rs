@@ -1,7 +1,8 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, scan, sort, scatter) is one file or folder that implements [`Structured`].
+//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, scan, sort, scatter) is one file or folder,
+//!   which has all of it (`structured` says what that is), and an entry of the list below.
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
 //!
@@ -10,6 +11,7 @@
 
 pub(crate) mod argsort;
 pub(crate) mod attention;
+pub(crate) mod case;
 mod compact;
 pub(crate) mod composite;
 pub(crate) mod conv;
@@ -28,14 +30,46 @@ pub(crate) mod scatter;
 pub(crate) mod structured;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub(crate) mod view;
 
+use crate::calls::{Call, Methods, Signature};
 use crate::error::{Error, Result};
+use crate::ir::call::Kernels;
+use crate::ir::program::FiniteCheck;
 pub(crate) use crate::ir::{Meta, Reduce, ReduceKind, View};
-use crate::tensor::Tensor;
+pub(crate) use crate::tensor::{Tensor, twins};
+use case::Case;
 use composite::CompositeOp;
 pub(crate) use elementwise::Elementwise;
-pub(crate) use structured::StructuredOp;
+use std::sync::Arc;
+use structured::{Listed, Structured, structured};
+
+structured! {
+    /// Batched matrix product.
+    MatMul(matmul::MatMul);
+    /// Writes or adds values at indexed places along a dimension.
+    Scatter(scatter::Scatter);
+    /// The order of the elements of each row.
+    ArgSort(argsort::ArgSort);
+    /// Running sums and products.
+    Scan(scan::Scan);
+    /// Flat values at fixed places of a larger one.
+    Pack(pack::Pack);
+    /// Convolution and its adjoints.
+    Conv(conv::Conv, shared);
+    /// Maxima and means over windows.
+    Pool(pool::Pool, shared);
+    /// Scaled dot-product attention and its gradients.
+    Attention(attention::Attention);
+    /// A recurrent layer over all steps, and its gradients.
+    Recurrence(recurrence::Recurrence);
+    /// A fault where numbers are not finite: the optimizer's check.
+    RequireFinite(FiniteCheck);
+    /// A kernel written by the user.
+    Custom(custom::Custom, shared);
+}
 
 /// What a node computes from its inputs. Numbers that may change from step to step are not in here: they are
 /// the node's `data`, and never part of a plan's key.

@@ -4,8 +4,10 @@
 //! the packed values write straight into their places (`plan::pack`); then nothing is copied, and the gaps between
 //! the places hold anything.
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp};
+use super::case::{Case, Input, LONG_SUM};
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Saves, Tensor, Vjp};
+use crate::calls::Methods;
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{HostBuffer, sorted_by};
@@ -37,6 +39,11 @@ impl Kernels for Pack {
         Ok(())
     }
 
+    /// Copies only.
+    fn flops(&self, _: &StructuredCall) -> u64 {
+        0
+    }
+
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         let places: Vec<(usize, usize)> =
             self.starts.iter().copied().zip(call.inputs.iter().map(|input| input.meta.numel())).collect();
@@ -64,9 +71,8 @@ impl Structured for Pack {
     }
 
     fn vjp(&self, v: &Vjp) -> Result<Grads> {
-        let part = |(&start, input): (&usize, &crate::tensor::Tensor)| {
-            Ok(Some(v.grad().try_narrow(0, start, input.numel())?))
-        };
+        let part =
+            |(&start, input): (&usize, &Tensor)| Ok(Some(v.grad().try_narrow(0, start, input.numel())?));
         self.starts.iter().zip(v.inputs).map(part).collect()
     }
 
@@ -81,6 +87,50 @@ impl Structured for Pack {
         Ok(vec![Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }])
     }
 }
+
+impl Listed for Pack {
+    const NAMES: &'static [&'static str] = &["pack"];
+
+    /// Without gaps: what lies in a gap is not defined. Parts that start at multiples of 64 are written in place.
+    fn samples() -> Vec<Case> {
+        type Packing = (&'static str, fn(&[Tensor]) -> Result<Tensor>);
+        let packings: [Packing; 6] = [
+            ("of inputs", |x| Tensor::pack(&[x[0].clone(), x[1].clone()], &[0, 64], 128)),
+            ("of results, used again", |x| {
+                let (a, b) = (x[0].try_tanh()?, x[0].try_matmul(&x[1])?);
+                let packed = Tensor::pack(&[a.clone(), b.clone()], &[64, 0], 128)?;
+                let sum = a.try_sum(..)?.try_add(b.try_sum(..)?)?;
+                packed.try_mul(2.0)?.try_add(sum)
+            }),
+            ("of a value and one made from it", |x| {
+                let a = x[0].try_mul(0.1)?.try_matmul(&x[1])?;
+                let b = a.try_matmul(&a)?;
+                Tensor::pack(&[a, b], &[0, 64], 128)?.try_mul(2.0)
+            }),
+            ("of two results of one kernel", |x| {
+                let a = x[0].try_add(&x[1])?;
+                let b = a.try_exp()?;
+                Tensor::pack(&[a, b], &[0, 64], 128)?.try_sin()
+            }),
+            ("of one value twice", |x| {
+                let a = x[0].try_matmul(&x[1])?;
+                Tensor::pack(&[a.clone(), a], &[0, 64], 128)?.try_sin()
+            }),
+            ("at starts that are not aligned", |x| {
+                let a = x[0].try_narrow(0, 0, 1)?.try_add(1.0)?;
+                Tensor::pack(&[a, x[1].try_mul(3.0)?], &[0, 8], 72)?.try_sin()
+            }),
+        ];
+        let case = |(name, packing): Packing| {
+            let inputs = vec![Input::floats([8, 8]), Input::floats([8, 8])];
+            Case::new("pack", format!("pack {name}"), inputs, packing).within(1e-5, LONG_SUM)
+        };
+        packings.into_iter().map(case).collect()
+    }
+}
+
+/// Optimizers pack, scripts do not.
+impl Methods for Pack {}
 
 /// Writes an input, or zeros, to out[start..start + numel].
 fn piece(call: &StructuredCall, input: Option<usize>, start: usize, numel: usize) -> Program {

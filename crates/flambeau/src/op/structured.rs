@@ -1,24 +1,15 @@
-//! What a structured primitive brings beside its kernels for both backends ([`Kernels`]): its derivative, and its
-//! definition for the interpreter, all in one file. The list below is the only place that names them all.
+//! What a structured primitive brings beside its kernels for both backends ([`Kernels`]): its derivative and its definition for
+//! the interpreter ([`Structured`]), its names and its samples for the self-test ([`Listed`]), and its methods in other
+//! languages ([`Methods`]), all in its own file or folder. The list in `op/mod.rs` is the only place that names them all.
 
-use super::argsort::ArgSort;
-use super::attention::Attention;
-use super::conv::Conv;
-use super::custom::Custom;
-use super::matmul::MatMul;
-use super::pack::Pack;
-use super::pool::Pool;
-use super::recurrence::Recurrence;
-use super::scan::Scan;
-use super::scatter::Scatter;
+use super::case::Case;
 use super::{Grads, Meta, Saves, Vjp};
+use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::Block;
 use crate::ir::call::Kernels;
-use crate::ir::program::FiniteCheck;
 use crate::shape::Shape;
-use std::sync::Arc;
 
 /// A value of the interpreter: f64 for floats, i64 for integers, bool for booleans; contiguous.
 #[derive(Debug, Clone)]
@@ -39,10 +30,19 @@ pub(crate) trait Structured: Kernels {
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Result<Vec<Exact>>;
 }
 
-/// Declares the structured primitives. A line gives the docs, the type, which may be shared, and the names that nodes of it
-/// have: the self-test must run each of them.
+/// What the list takes from a primitive as a type. None of it is in a vtable: a program that does not ask for samples, as a page
+/// that trains, does not have them.
+pub(crate) trait Listed: Structured + Methods {
+    /// The names that its nodes may have, if ops on tensors make them: the self-test must run each of them.
+    const NAMES: &'static [&'static str];
+
+    /// What the self-test runs.
+    fn samples() -> Vec<Case>;
+}
+
+/// Declares the structured primitives. An entry gives the docs, and the type, which may be shared.
 macro_rules! structured {
-    ($($(#[$doc:meta])* $variant:ident($type:ty $(, $shared:ident)?) [$($name:literal),*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident($type:ty $(, $shared:ident)?);)*) => {
         /// Every structured primitive.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub(crate) enum StructuredOp {
@@ -70,13 +70,22 @@ macro_rules! structured {
             /// The names that its nodes may have, if ops on tensors make them.
             pub fn names(&self) -> &'static [&'static str] {
                 match self {
-                    $(StructuredOp::$variant(_) => &[$($name),*],)*
+                    $(StructuredOp::$variant(_) => <$type as Listed>::NAMES,)*
                 }
             }
         }
 
         /// The names of all that ops on tensors make.
-        pub(crate) const NAMES: &[&[&str]] = &[$(&[$($name),*]),*];
+        pub(crate) static NAMES: &[&[&str]] = &[$(<$type as Listed>::NAMES),*];
+
+        /// Their samples.
+        pub(crate) static SAMPLES: &[fn() -> Vec<Case>] = &[$(<$type as Listed>::samples),*];
+
+        /// Their methods in other languages.
+        pub static METHODS: &[&[Call]] = &[$(<$type as Methods>::CALLS),*];
+
+        /// What TypeScript is told of the methods, in the same order.
+        pub static SIGNATURES: &[fn() -> Vec<Signature>] = &[$(<$type as Methods>::signatures),*];
     };
     (@type $type:ty) => { $type };
     (@type $type:ty, shared) => { Arc<$type> };
@@ -85,28 +94,4 @@ macro_rules! structured {
     (@kernels $op:ident) => { Arc::new($op.clone()) };
     (@kernels $op:ident, shared) => { $op.clone() };
 }
-
-structured! {
-    /// Batched matrix product.
-    MatMul(MatMul) ["matmul"];
-    /// Writes or adds values at indexed places along a dimension.
-    Scatter(Scatter) ["scatter", "scatter_add"];
-    /// The order of the elements of each row.
-    ArgSort(ArgSort) ["argsort"];
-    /// Running sums and products.
-    Scan(Scan) ["cumsum", "cumprod"];
-    /// Flat values at fixed places of a larger one.
-    Pack(Pack) ["pack"];
-    /// Convolution and its adjoints.
-    Conv(Conv, shared) ["conv", "conv_transpose", "conv_weight"];
-    /// Maxima and means over windows.
-    Pool(Pool, shared) ["max_pool", "max_pool_backward", "avg_pool", "avg_pool_backward"];
-    /// Scaled dot-product attention and its gradients.
-    Attention(Attention) ["attention", "attention_backward"];
-    /// A recurrent layer over all steps, and its gradients.
-    Recurrence(Recurrence) ["recurrence", "recurrence_backward"];
-    /// A fault where numbers are not finite: the optimizer's check, not made by ops on tensors.
-    RequireFinite(FiniteCheck) [];
-    /// A kernel written by the user, which has a name of its own.
-    Custom(Custom, shared) [];
-}
+pub(super) use structured;

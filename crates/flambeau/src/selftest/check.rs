@@ -1,6 +1,6 @@
 //! How a case is judged: values and gradients on the device against the interpreter, which works on leaves of its own.
 
-use super::case::{Case, Input};
+use super::{Case, Input};
 use super::{CaseReport, primitives};
 use crate::autograd::{self, BackwardOptions, GradcheckOptions};
 use crate::device::Device;

@@ -1,6 +1,6 @@
 //! Cases of every elementwise primitive, made from its table entry: a new entry gets them for free.
 
-use super::case::{Case, Input, Layout};
+use super::{Case, Input, Layout};
 use crate::dtype::DType;
 use crate::op::Elementwise;
 use crate::op::elementwise::{Signature, apply, table};

@@ -1,7 +1,7 @@
 //! Calls that must be refused: an `Err` that names the op, before anything is computed.
 
 use super::CaseReport;
-use super::case::bytes;
+use super::input::bytes;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;

@@ -4,36 +4,35 @@
 //! self-test page of an application: [`op_suite`] for the ops one by one, [`random_graphs`] for what they become
 //! when the planner fuses them, [`training_curve`] for a run of which every loss must be the same everywhere.
 //!
-//! - `case`: what a case is, and how its inputs are made and laid out;
-//! - `elementwise`, `views`, `reductions`, `rows`, `structured`, `attention`, `recurrence`, `windows`: the cases;
+//! - `elementwise`, `views`, `reductions`, `rows`, `gather`: the cases of what fused kernels are made of; structured primitives
+//!   bring theirs along (`op::case` says what a case is);
+//! - `input`: how inputs are made and laid out;
 //! - `errors`: calls that must be refused;
 //! - `check`: how a case is judged;
 //! - `random_graph`: random graphs, their judgement and their shrinking;
 //! - `training`: the run that is the same everywhere.
 
-mod attention;
-mod case;
 mod check;
 #[cfg(test)]
 mod completeness;
 mod elementwise;
 mod errors;
+mod gather;
+mod input;
 mod primitives;
 mod random_graph;
-mod recurrence;
 mod reductions;
 mod rows;
-mod structured;
 mod training;
 mod views;
-mod windows;
 
-pub use case::{Case, Input, Layout, Values};
+pub use crate::op::case::{Case, Input, Layout, Values};
 pub use primitives::primitives;
 pub use random_graph::RandomGraph;
 pub use training::training_curve;
 
 use crate::device::Device;
+use crate::op::SAMPLES;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -61,17 +60,8 @@ pub fn essential_cases() -> Vec<Case> {
 
 /// The cases of everything that is not elementwise.
 fn structured_cases() -> impl Iterator<Item = Case> {
-    [
-        views::cases(),
-        reductions::cases(),
-        rows::cases(),
-        structured::cases(),
-        attention::cases(),
-        recurrence::cases(),
-        windows::cases(),
-    ]
-    .into_iter()
-    .flatten()
+    let fused = [views::cases(), reductions::cases(), rows::cases(), gather::cases()];
+    fused.into_iter().flatten().chain(SAMPLES.iter().flat_map(|samples| samples()))
 }
 
 /// How one case or one graph went.

@@ -1,6 +1,6 @@
 //! Which primitives there are, and which a graph is made of.
 
-use crate::op::{Op, ReduceKind, View, elementwise, structured};
+use crate::op::{NAMES, Op, ReduceKind, View, elementwise};
 use crate::tensor::Tensor;
 use crate::tensor::node::{Node, State, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +18,7 @@ pub fn primitives() -> BTreeSet<&'static str> {
         .map(|op| op.name)
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)
-        .chain(structured::NAMES.iter().copied().flatten().copied())
+        .chain(NAMES.iter().copied().flatten().copied())
         .chain(others)
         .collect()
 }

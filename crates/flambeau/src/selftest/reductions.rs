@@ -1,6 +1,6 @@
 //! Cases of reductions: every kind over every set of dimensions, in every layout, long and short rows.
 
-use super::case::{Case, Input, Layout};
+use super::{Case, Input, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::ReduceKind;

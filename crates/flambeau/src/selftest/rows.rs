@@ -1,7 +1,7 @@
 //! Cases of kernels with several reductions over the same rows: what softmax, normalisation and losses become, in the
 //! sizes at which such kernels change their way of working.
 
-use super::case::{Case, Input, Layout};
+use super::{Case, Input, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::shape::Shape;

@@ -1,6 +1,6 @@
 //! Cases of views, chains of views, casts and sources.
 
-use super::case::{Case, Input, Layout};
+use super::{Case, Input, Layout};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::rng::Generator;

@@ -27,7 +27,6 @@ mod random;
 mod ranges;
 pub(crate) mod read;
 mod reduce;
-mod scan;
 mod sizes;
 mod slicing;
 mod softmax;

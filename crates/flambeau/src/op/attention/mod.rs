@@ -9,19 +9,21 @@
 //! Derivatives of derivatives come from the composite definition in this file.
 
 mod cpu;
+mod samples;
 mod stages;
 mod wgsl;
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp, not_differentiable};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, not_differentiable};
 use crate::autograd::is_grad_enabled;
+use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
 use crate::shape::{Shape, product};
-use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 /// The longest query, key or value that the kernels take.
@@ -328,6 +330,17 @@ impl ExactRow {
         }
     }
 }
+
+impl Listed for Attention {
+    const NAMES: &'static [&'static str] = &["attention", "attention_backward"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
+    }
+}
+
+/// Scripts have attention with masks and dropout, which is a function of `nn`.
+impl Methods for Attention {}
 
 #[cfg(test)]
 mod tests {

@@ -15,14 +15,17 @@
 mod compact;
 mod cpu;
 mod large;
+mod methods;
 mod narrow;
 mod phases;
+mod samples;
 #[cfg(test)]
 mod tests;
 mod wgsl;
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
@@ -30,7 +33,6 @@ use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
 use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
-use crate::tensor::Tensor;
 use half::f16;
 use std::sync::Arc;
 
@@ -262,5 +264,13 @@ impl Structured for Conv {
             Direction::Weight => result[w] += a[x] * b[y],
         });
         Ok(vec![Exact { shape, dtype, values: Block::F64(result) }])
+    }
+}
+
+impl Listed for Conv {
+    const NAMES: &'static [&'static str] = &["conv", "conv_transpose", "conv_weight"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
     }
 }

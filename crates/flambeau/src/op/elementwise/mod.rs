@@ -22,11 +22,10 @@ pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
 pub(super) use special::Real;
 
-use super::{Grads, Meta, Op, Saves, Vjp};
+use super::{Grads, Meta, Op, Saves, Tensor, Vjp};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ir::Map;
-use crate::tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -39,8 +38,7 @@ mod entry {
     pub(super) use crate::error::Result;
     pub(super) use crate::host::{Block, BlockFn, Lanes};
     pub(super) use crate::ir::Map;
-    pub(super) use crate::op::{Grads, Saves, Vjp};
-    pub(super) use crate::tensor::Tensor;
+    pub(super) use crate::op::{Grads, Saves, Tensor, Vjp};
 }
 
 /// Which dtypes an op takes, and what it gives.

@@ -9,20 +9,23 @@ mod blocks;
 mod compact;
 mod cpu;
 pub(super) mod large;
+mod samples;
 mod simple;
 mod tiled;
 pub(super) mod tiling;
 
+use super::case::Case;
 use super::parts::sum_of_parts;
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp};
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Saves, Tensor, Vjp};
+use crate::calls::{methods, scalar};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Program, Tier};
 use crate::shape::product;
-use crate::tensor::Tensor;
+use crate::tensor::ContractedDims;
 use cpu::{float_product, integer_product};
 use half::f16;
 use tiling::{Choice, GENERAL_TILE};
@@ -165,5 +168,29 @@ impl Structured for MatMul {
             other => unreachable!("the interpreter multiplies numbers, not {other:?}"),
         };
         Ok(vec![Exact { shape: shape.clone(), dtype: *dtype, values }])
+    }
+}
+
+impl Listed for MatMul {
+    const NAMES: &'static [&'static str] = &["matmul"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
+    }
+}
+
+methods! { MatMul:
+    matmul(x: Tensor, other: Tensor) -> Tensor { x.try_matmul(&other) }
+    mm(x: Tensor, other: Tensor) -> Tensor { x.try_mm(&other) }
+    bmm(x: Tensor, other: Tensor) -> Tensor { x.try_bmm(&other) }
+    mv(x: Tensor, vector: Tensor) -> Tensor { x.try_mv(&vector) }
+    addmm(x: Tensor, a: Tensor, b: Tensor, beta: f64 = "1", alpha: f64 = "1") -> Tensor {
+        x.try_addmm(&a, &b, scalar(beta), scalar(alpha))
+    }
+    baddbmm(x: Tensor, a: Tensor, b: Tensor, beta: f64 = "1", alpha: f64 = "1") -> Tensor {
+        x.try_baddbmm(&a, &b, scalar(beta), scalar(alpha))
+    }
+    tensordot(x: Tensor, other: Tensor, dims: Vec<isize>, others: Vec<isize>) -> Tensor {
+        x.try_tensordot(&other, ContractedDims::from((&dims[..], &others[..])))
     }
 }

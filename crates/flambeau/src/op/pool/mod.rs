@@ -5,10 +5,13 @@
 //!   memory twice and no atomics are needed.
 
 mod cpu;
+mod methods;
+mod samples;
 mod wgsl;
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::host::{Block, HostBuffer};
@@ -16,7 +19,6 @@ use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
 use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
-use crate::tensor::Tensor;
 use half::f16;
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -81,6 +83,10 @@ struct Span {
 }
 
 impl Span {
+    fn count(&self) -> usize {
+        self.end.saturating_sub(self.start).div_ceil(self.step)
+    }
+
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(usize)) {
         let mut at = self.start;
@@ -254,6 +260,27 @@ impl Kernels for Pool {
         true
     }
 
+    /// A comparison or an addition for each element of each window, and the division of a mean; where gradients go back to one
+    /// place each, an addition for each of them.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let windows = match self.kind {
+            PoolKind::Max | PoolKind::Mean(_) => &call.outputs[0].1,
+            PoolKind::MaxBackward | PoolKind::MeanBackward(_) => &call.inputs[0].meta,
+        };
+        let count = windows.numel() as u64;
+        if count == 0 {
+            return 0;
+        }
+        let along = |d: usize| (0..self.output[d]).map(|o| self.span(d, o).count()).sum();
+        let channels = windows.numel() / self.output_plane();
+        let visited = product([channels, along(0), along(1), along(2)]) as u64;
+        match self.kind {
+            PoolKind::Max => visited,
+            PoolKind::MaxBackward => count,
+            PoolKind::Mean(_) | PoolKind::MeanBackward(_) => visited.saturating_add(count),
+        }
+    }
+
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         if call.outputs[0].1.numel() == 0 {
             return Ok(Vec::new());
@@ -343,5 +370,14 @@ impl Structured for Pool {
         let mut results = vec![exact(&outputs[0], Block::F64(values))];
         results.extend(outputs.get(1).map(|meta| exact(meta, Block::I64(places))));
         Ok(results)
+    }
+}
+
+impl Listed for Pool {
+    const NAMES: &'static [&'static str] =
+        &["max_pool", "max_pool_backward", "avg_pool", "avg_pool_backward"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
     }
 }

@@ -15,20 +15,22 @@ mod cpu;
 mod exact;
 mod gates;
 mod rows;
+mod samples;
 mod sequence;
 pub(crate) mod step;
 mod wgsl;
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Op, Saves, StructuredOp, Vjp, not_differentiable};
+use super::case::Case;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, not_differentiable};
 use crate::autograd::is_grad_enabled;
+use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::HostBuffer;
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
 use crate::shape::{Shape, product};
-use crate::tensor::Tensor;
 pub(crate) use sequence::{Sequence, States};
 use smallvec::{SmallVec, smallvec};
 pub(crate) use step::Kind;
@@ -221,6 +223,17 @@ impl Structured for Recurrence {
         Ok(exact::run(self, &sizes, inputs, outputs))
     }
 }
+
+impl Listed for Recurrence {
+    const NAMES: &'static [&'static str] = &["recurrence", "recurrence_backward"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
+    }
+}
+
+/// Scripts have the layers made of it.
+impl Methods for Recurrence {}
 
 #[cfg(test)]
 mod tests {

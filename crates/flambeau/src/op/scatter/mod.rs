@@ -2,9 +2,13 @@
 //! `ordered` is the GPU's way where one list of positions serves every line.
 
 mod ordered;
+mod samples;
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp};
+use super::case::Case;
+use super::elementwise::Operand;
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Saves, Tensor, Vjp};
+use crate::calls::methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::host::{Block, HostBuffer};
@@ -81,6 +85,14 @@ impl Kernels for Scatter {
             _ => unreachable!("base and values have one dtype"),
         }
         Ok(())
+    }
+
+    /// An addition for each value, or copies only.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        match self.mode {
+            Mode::Set => 0,
+            Mode::Add => call.inputs[2].meta.numel() as u64,
+        }
     }
 
     /// Where lines have indexes of their own, one thread per result looks through those of its line, in order: no
@@ -215,4 +227,20 @@ impl Scatter {
         }
         Ok(places)
     }
+}
+
+impl Listed for Scatter {
+    const NAMES: &'static [&'static str] = &["scatter", "scatter_add"];
+
+    fn samples() -> Vec<Case> {
+        samples::samples()
+    }
+}
+
+methods! { Scatter:
+    scatter(x: Tensor, dim: isize, index: Tensor, values: Operand) -> Tensor { x.try_scatter(dim, &index, values) }
+    scatter_add(x: Tensor, dim: isize, index: Tensor, values: Operand) -> Tensor {
+        x.try_scatter_add(dim, &index, values)
+    }
+    index_add(x: Tensor, dim: isize, index: Tensor, source: Tensor) -> Tensor { x.try_index_add(dim, &index, &source) }
 }

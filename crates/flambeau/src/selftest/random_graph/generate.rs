@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::op::elementwise::{SELECT, Signature, table};
 use crate::op::{Elementwise, ReduceKind};
 use crate::rng;
-use crate::selftest::case::Input;
+use crate::selftest::Input;
 use crate::shape::Shape;
 
 /// Elements of the largest value.

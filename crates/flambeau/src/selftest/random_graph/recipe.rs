@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::elementwise::apply;
 use crate::op::{Elementwise, ReduceKind};
-use crate::selftest::case::{Input, Values};
+use crate::selftest::{Input, Values};
 use crate::shape::{Dims, Shape};
 use crate::tensor::Tensor;
 

@@ -7,7 +7,7 @@ use super::recipe::Step;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::selftest::CaseReport;
-use crate::selftest::case::Input;
+use crate::selftest::Input;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;

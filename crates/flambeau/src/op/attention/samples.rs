@@ -1,11 +1,10 @@
-//! Cases of attention: lengths and widths around those at which its kernels divide their work, and views.
+//! Samples of attention for the self-test: lengths and widths around those at which its kernels divide their work, and views.
 
-use super::case::{Case, Input};
-use crate::autograd::{BackwardOptions, grad};
+use super::{applies, attend, scores};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::attention::{applies, attend};
-use crate::tensor::Tensor;
+use crate::op::Tensor;
+use crate::op::case::{Case, Input, flat_gradients};
 
 fn case(name: String, inputs: Vec<Input>, causal: bool, view: fn(&Tensor) -> Result<Tensor>) -> Case {
     let body = move |x: &[Tensor]| {
@@ -13,7 +12,7 @@ fn case(name: String, inputs: Vec<Input>, causal: bool, view: fn(&Tensor) -> Res
         // Other dtypes, as finite differences have them, take the definition.
         match applies(&q, &k, &v) {
             true => attend(&q, &k, &v, 0.3, causal),
-            false => crate::op::attention::scores(&q, &k, 0.3, causal)?.try_softmax(-1)?.try_matmul(&v),
+            false => scores(&q, &k, 0.3, causal)?.try_softmax(-1)?.try_matmul(&v),
         }
     };
     let name = format!("attention {name}{}", if causal { " causal" } else { "" });
@@ -23,11 +22,7 @@ fn case(name: String, inputs: Vec<Input>, causal: bool, view: fn(&Tensor) -> Res
 /// The gradients of queries, keys and values, one after the other.
 fn backward_case(causal: bool) -> Case {
     let body = move |x: &[Tensor]| {
-        let leaves: Vec<Tensor> = x.iter().map(|x| x.detach().requires_grad()).collect();
-        let sums = attend(&leaves[0], &leaves[1], &leaves[2], 0.3, causal)?;
-        let gradients = grad(&[sums.try_square()?.try_sum(..)?], &leaves, BackwardOptions::default())?;
-        let flat = gradients.iter().flatten().map(|gradient| gradient.try_reshape([gradient.numel()]));
-        Tensor::try_cat(&flat.collect::<Result<Vec<_>>>()?, 0)
+        flat_gradients(x, |x| attend(&x[0], &x[1], &x[2], 0.3, causal)?.try_square()?.try_sum(..))
     };
     let inputs = vec![floats([1, 2, 9, 6]), floats([1, 2, 17, 6]), floats([1, 2, 17, 3])];
     let name = format!("attention_backward{}", if causal { " causal" } else { "" });
@@ -40,7 +35,7 @@ fn floats(shape: [usize; 4]) -> Input {
     Input::new(shape, DType::F32, (-1.5, 1.5))
 }
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn samples() -> Vec<Case> {
     let mut cases = Vec::new();
     for causal in [false, true] {
         cases.push(backward_case(causal));

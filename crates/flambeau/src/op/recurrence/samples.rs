@@ -1,12 +1,11 @@
-//! Cases of recurrent layers: every kind in both directions, sizes around those at which kernels divide their work, states
-//! and cells with and without a gradient, and views.
+//! Samples of recurrent layers for the self-test: every kind in both directions, sizes around those at which kernels divide
+//! their work, states and cells with and without a gradient, and views.
 
-use super::case::{Case, Input, Layout};
-use crate::autograd::{BackwardOptions, grad};
+use super::{Kind, Sequence, States};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::recurrence::{Kind, Sequence, States};
-use crate::tensor::Tensor;
+use crate::op::Tensor;
+use crate::op::case::{Case, Input, Layout, flat_gradients};
 
 const KINDS: [Kind; 4] = [Kind::Tanh, Kind::Relu, Kind::Gru, Kind::Lstm];
 
@@ -63,20 +62,15 @@ fn case(kind: Kind, name: &str, reverse: bool, inputs: Vec<Input>) -> Case {
 
 /// The gradients of all operands, one after the other; those of an LSTM by its states alone.
 fn backward_case(kind: Kind, reverse: bool) -> Case {
-    let body = move |x: &[Tensor]| {
-        let leaves: Vec<Tensor> = x.iter().map(|x| x.detach().requires_grad()).collect();
-        let loss = states(kind, reverse, &leaves)?.hidden.try_square()?.try_sum(..)?;
-        let gradients = grad(&[loss], &leaves, BackwardOptions::default())?;
-        let flat = gradients.iter().flatten().map(|gradient| gradient.try_reshape([gradient.numel()]));
-        Tensor::try_cat(&flat.collect::<Result<Vec<_>>>()?, 0)
-    };
+    let body =
+        move |x: &[Tensor]| flat_gradients(x, |x| states(kind, reverse, x)?.hidden.try_square()?.try_sum(..));
     let name = named(kind, "backward", reverse);
     Case::new("recurrence_backward", name, inputs(kind, [3, 5, 6]), body)
         .within(5e-5, "sums of many products, step after step")
         .without_gradient()
 }
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn samples() -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in KINDS {
         for reverse in [false, true] {

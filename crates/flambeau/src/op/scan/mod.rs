@@ -1,15 +1,17 @@
-//! Scans: running sums and products along one dimension, in either direction.
+//! Scans: running sums and products along one dimension, in either direction. `wgsl` has the GPU's kernels.
 
-use super::structured::{Exact, Structured};
-use super::{Grads, Meta, Saves, Vjp};
-use crate::dtype::Scalar;
+mod wgsl;
+
+use super::case::{Along, Case, along_rows};
+use super::structured::{Exact, Listed, Structured};
+use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, twins};
+use crate::calls::methods;
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
-use crate::ir::program::{Bound, Program, Tier};
-use crate::shader::{Entry, Shader, ZERO, lane_type, narrow, widen};
+use crate::ir::program::Program;
 use crate::shape::{Shape, product};
-use crate::tensor::Tensor;
 use half::f16;
 
 /// What is done with the values so far.
@@ -177,125 +179,79 @@ impl Structured for Scan {
     }
 }
 
-/// Threads of a workgroup, and elements each takes at a time.
-const THREADS: usize = 256;
-const EACH: usize = 4;
+impl Listed for Scan {
+    const NAMES: &'static [&'static str] = &["cumsum", "cumprod"];
 
-impl Scan {
-    /// WGSL of the operator and of its identity.
-    fn operator(&self, lane: &str) -> (&'static str, String) {
-        match self.kind {
-            ScanKind::Sum => ("+", format!("{lane}(0)")),
-            ScanKind::Prod => ("*", format!("{lane}(1)")),
-        }
-    }
-
-    /// A thread per row: short rows, or rows that lie side by side.
-    fn by_thread(&self, meta: &Meta) -> Program {
-        let lane = lane_type(meta.dtype);
-        let (symbol, identity) = self.operator(lane);
-        let Text { shader, rows, length, inner } = self.text(meta);
-        let body = format!(
-            "    let length = {length};
-    let inner = {inner};
-    let base = (row / inner) * length * inner + row % inner;
-    var running = {identity};
-    for (var k = {ZERO}; k < length; k++) {{
-        let at = base + {position} * inner;
-        running = running {symbol} {value};
-        y[at] = {result};
-    }}
-",
-            position = self.position(),
-            value = widen(meta.dtype, "x[at]"),
-            result = narrow(meta.dtype, "running"),
-        );
-        shader.finish(&Entry::threads("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
-    }
-
-    /// A workgroup per row goes along it chunk by chunk. Each thread combines a few neighbours, the totals are scanned
-    /// in workgroup memory (Hillis–Steele), and the last one is carried to the next chunk: always the same order.
-    fn by_workgroup(&self, meta: &Meta) -> Program {
-        let lane = lane_type(meta.dtype);
-        let (symbol, identity) = self.operator(lane);
-        let Text { mut shader, rows, length, inner } = self.text(meta);
-        shader.share("totals", lane, THREADS);
-        let body = format!(
-            "    let length = {length};
-    let inner = {inner};
-    let base = (row / inner) * length * inner + row % inner;
-    var carry = {identity};
-    for (var start = {ZERO}; start < length; start += {chunk}u) {{
-        var own: array<{lane}, {EACH}>;
-        var running = {identity};
-        for (var t = 0u; t < {EACH}u; t++) {{
-            let k = start + thread * {EACH}u + t;
-            if (k < length) {{
-                let at = base + {position} * inner;
-                running = running {symbol} {value};
-            }}
-            own[t] = running;
-        }}
-        totals[thread] = running;
-        workgroupBarrier();
-        for (var step = 1u; step < {THREADS}u; step *= 2u) {{
-            var before = {identity};
-            if (thread >= step) {{ before = totals[thread - step]; }}
-            workgroupBarrier();
-            totals[thread] = before {symbol} totals[thread];
-            workgroupBarrier();
-        }}
-        var prefix = carry;
-        if (thread > 0u) {{ prefix = carry {symbol} totals[thread - 1u]; }}
-        for (var t = 0u; t < {EACH}u; t++) {{
-            let k = start + thread * {EACH}u + t;
-            if (k < length) {{
-                let at = base + {position} * inner;
-                let result = prefix {symbol} own[t];
-                y[at] = {result};
-            }}
-        }}
-        carry = carry {symbol} totals[{last}];
-        workgroupBarrier();
-    }}
-",
-            chunk = THREADS * EACH,
-            position = self.position(),
-            value = widen(meta.dtype, "x[at]"),
-            result = narrow(meta.dtype, "result"),
-            last = THREADS - 1,
-        );
-        shader.finish(&Entry::workgroups("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
-    }
-
-    /// WGSL of the place of the k-th element in scanning order.
-    fn position(&self) -> &'static str {
-        if self.reverse { "(length - 1u - k)" } else { "k" }
-    }
-
-    fn text(&self, meta: &Meta) -> Text {
-        let Rows { rows, length, inner } = self.rows(&meta.shape);
-        let mut shader = Shader::new(self.name(), Tier::General);
-        let [rows, length, inner] = [rows, length, inner].map(|size| shader.params.size(size));
-        shader.bind_elements(Bound::Input(0), "x", meta.dtype, false);
-        shader.bind_elements(Bound::Output(0), "y", meta.dtype, false);
-        Text { shader, rows, length, inner }
+    fn samples() -> Vec<Case> {
+        // Products of more numbers leave the range of f32 or need numbers near 1.
+        let ops: [(&str, Along, &[usize]); 3] = [
+            ("cumsum", |x, dim| x.try_cumsum(dim), &[64, 257, 1030]),
+            ("cumprod", |x, dim| x.try_cumprod(dim), &[]),
+            // The derivative of the running sum.
+            ("reversed cumsum", |x, dim| x.accumulated("cumsum", ScanKind::Sum, dim, true), &[64, 257, 1030]),
+        ];
+        ops.into_iter().flat_map(|(name, op, lengths)| along_rows(name, op, lengths)).collect()
     }
 }
 
-/// The beginning of a shader, and WGSL of the sizes of [`Rows`].
-struct Text {
-    shader: Shader,
-    rows: String,
-    length: String,
-    inner: String,
+methods! { Scan:
+    cumsum(x: Tensor, dim: isize) -> Tensor { x.try_cumsum(dim) }
+    cumprod(x: Tensor, dim: isize) -> Tensor { x.try_cumprod(dim) }
+}
+
+impl Tensor {
+    /// The scan of numbers of 16 bits and more.
+    #[track_caller]
+    pub(crate) fn scanned(&self, dim: usize, kind: ScanKind, reverse: bool) -> Result<Tensor> {
+        let op = Op::Structured(StructuredOp::Scan(Scan { dim, kind, reverse }));
+        Tensor::from_op(op, std::slice::from_ref(self), self.meta().clone())
+    }
+
+    /// A scan along a dimension of any dtype: booleans and bytes are taken as I32, a tensor without dimensions
+    /// is its own scan.
+    #[track_caller]
+    fn accumulated(&self, op: &'static str, kind: ScanKind, dim: isize, reverse: bool) -> Result<Tensor> {
+        let numbers = match self.dtype() {
+            DType::Bool | DType::U8 => self.try_to_dtype(DType::I32)?,
+            _ => self.clone(),
+        };
+        if self.rank() == 0 && (dim == 0 || dim == -1) {
+            return Ok(numbers);
+        }
+        numbers.scanned(self.shape().dim(op, dim)?, kind, reverse)
+    }
+
+    twins! {
+        /// The running sum along `dim`: out\[k\] = x\[0\] + … + x\[k\]. Booleans and bytes are summed as I32.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::cpu());
+        /// assert_eq!(x.cumsum(1).to_string(), "tensor([[ 1.,  3.,  6.],\n        [ 4.,  9., 15.]])");
+        /// ```
+        cumsum / try_cumsum(&self, dim: isize) -> Tensor {
+            self.accumulated("cumsum", ScanKind::Sum, dim, false)
+        }
+
+        /// The running product along `dim`: out\[k\] = x\[0\] · … · x\[k\]. Booleans and bytes are multiplied as I32.
+        ///
+        /// The gradient, ∂L/∂x\[i\] = Σ\_{k≥i} g\[k\] · Π\_{j≤k, j≠i} x\[j\], is right also where elements are zero; it takes
+        /// N² numbers for a row of N.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([1.0, 2.0, 3.0, 4.0], &Device::cpu());
+        /// assert_eq!(x.cumprod(0).to_string(), "tensor([ 1.,  2.,  6., 24.])");
+        /// ```
+        cumprod / try_cumprod(&self, dim: isize) -> Tensor {
+            self.accumulated("cumprod", ScanKind::Prod, dim, false)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::op::StructuredOp;
     use crate::op::testing::{call, validate};
 
     #[test]
