@@ -53,7 +53,8 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
             "Give it a row in xtask/src/examples.rs, or take the row away.",
         ));
     }
-    let mut build = workspace.cargo(&["build", "--workspace", "--examples"]);
+    // With the tests' features, so that nothing is compiled twice.
+    let mut build = workspace.cargo(&["build", "--workspace", "--tests", "--examples"]);
     shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test examples`.")?;
     for run in RUNS {
         let program = format!("{}{}", run.example, std::env::consts::EXE_SUFFIX);

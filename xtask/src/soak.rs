@@ -50,7 +50,8 @@ fn program(workspace: &Workspace, profile: &str) -> Command {
 
 /// A fixed sample of every attack, on the CPU and on the tests' GPU adapter, with debug assertions.
 pub fn sample(workspace: &Workspace) -> Result<Report, Failure> {
-    let mut build = workspace.cargo(&["build", "--workspace", "--bin=soak", PROGRAM]);
+    // With the tests' features, so that nothing is compiled twice.
+    let mut build = workspace.cargo(&["build", "--workspace", "--tests", "--bin=soak", PROGRAM]);
     shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test soak`.")?;
     for device in ["cpu", setup::device()] {
         let mut soak = program(workspace, "debug");

@@ -27,7 +27,6 @@ pub const CHECKS: &[Step] = &[
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
-    Step { name: "wasm", about: "the library builds for the browser", run: wasm },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
     Step { name: "app", about: "the web app, in Chromium and Firefox", run: app::test },
     Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
@@ -108,13 +107,6 @@ fn test(workspace: &Workspace) -> Result<Report, Failure> {
         return Err(Failure::new("not one test ran", "See above why `cargo test` found none."));
     }
     Ok(Report { note: results.total(), summaries: results.summaries })
-}
-
-fn wasm(workspace: &Workspace) -> Result<Report, Failure> {
-    let compiler = Compiler::find(workspace)?;
-    let mut build = compiler.build(workspace, &["--package", "flambeau", "--lib", "--features", "gpu"]);
-    shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test wasm`.")?;
-    Ok(Report::note(format!("built with {}", compiler.name())))
 }
 
 fn deny(workspace: &Workspace) -> Result<Report, Failure> {

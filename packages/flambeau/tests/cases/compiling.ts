@@ -1,5 +1,18 @@
-import { init, kernel, nn, ones, optim, tensor, useDevice, currentDevice, zeros, type Device, type InitOptions } from "flambeau";
-import { assert, equal, gpuTest, throws, type Context } from "../harness.js";
+import {
+  init,
+  kernel,
+  manualSeed,
+  nn,
+  optim,
+  rand,
+  tensor,
+  useDevice,
+  currentDevice,
+  zeros,
+  type Device,
+  type InitOptions,
+} from "flambeau";
+import { assert, equal, gpuTest, near, throws, type Context } from "../harness.js";
 
 /** A device of its own, and what it is asked. */
 interface Counted {
@@ -40,8 +53,19 @@ async function counting({ adapter }: Context, options: InitOptions = {}): Promis
   return Object.assign(counted, { device });
 }
 
+/** A network and the shape of its input. */
+interface Network {
+  layers: () => nn.Layer[];
+  input: number[];
+}
+
+const SMALL: Network = {
+  layers: () => [nn.conv2d(1, 2, 3, { padding: 1 }), nn.relu(), nn.maxPool2d(2), nn.flatten(), nn.linear(32, 8)],
+  input: [8, 1, 8, 8],
+};
+
 /** Makes a network on a device, and gives a function that takes a step of its training and has its loss read. */
-function training(device: Device): () => Promise<number> {
+function training(device: Device, { layers, input }: Network = SMALL): () => Promise<number> {
   const on = <T>(body: () => T): T => {
     const before = currentDevice();
     useDevice(device);
@@ -51,8 +75,7 @@ function training(device: Device): () => Promise<number> {
       useDevice(before);
     }
   };
-  const layers = () => [nn.conv2d(1, 2, 3, { padding: 1 }), nn.relu(), nn.maxPool2d(2), nn.flatten(), nn.linear(32, 8)];
-  const [net, x, y] = on(() => [nn.sequential(...layers()), ones([8, 1, 8, 8]).keep(), zeros([8], "i32").keep()] as const);
+  const [net, x, y] = on(() => [nn.sequential(...layers()), rand(input).keep(), zeros([input[0] ?? 0], "i32").keep()] as const);
   const optimizer = on(() => optim.adam(net.parameters(), { lr: 0.01 }));
   return () =>
     on(() => {
@@ -95,6 +118,37 @@ gpuTest("no step waits for a kernel that is made for a hot plan's sizes", async 
   );
   equal(counted.asked.waitedFor, 0);
   counted.device.destroy();
+});
+
+gpuTest("what is no software adapter begins with compact kernels, and has the CPU's losses", async (context) => {
+  const raw = await (await context.adapter()).requestDevice();
+  Object.defineProperty(raw, "adapterInfo", { value: { vendor: "", architecture: "", description: "" } });
+  const before = currentDevice();
+  const [device, cpu] = [await init({ device: raw }), await init({ device: "cpu" })];
+  useDevice(before);
+  // Large enough that products and convolutions are not made by a thread for each result.
+  const network: Network = {
+    layers: () => [
+      nn.conv2d(3, 8, 3, { padding: 1 }),
+      nn.relu(),
+      nn.maxPool2d(2),
+      nn.flatten(),
+      nn.linear(128, 40),
+      nn.linear(40, 30),
+    ],
+    input: [9, 3, 8, 8],
+  };
+  const losses = async (on: Device) => {
+    manualSeed(7);
+    const step = training(on, network);
+    const losses: number[] = [];
+    for (let count = 0; count < 4; count += 1) losses.push(await step());
+    return losses;
+  };
+  const found = await losses(device);
+  near(found, await losses(cpu), 1e-4);
+  assert((found[3] ?? 9) < (found[0] ?? 0), `the loss falls: ${found.join(", ")}`);
+  device.destroy();
 });
 
 /** What WebGPU itself says when a kernel is created at once. */

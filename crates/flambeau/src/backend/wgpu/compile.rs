@@ -440,3 +440,33 @@ fn is_empty(plan: &Plan, place: Place) -> bool {
         Place::Input(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::runtime::GpuConfig;
+    use super::*;
+
+    /// The block and what is written of it, for a word at the start.
+    fn run(numbers: &mut Numbers, word: u32, runtime: &Arc<Runtime>) -> (u64, Option<NewBytes>) {
+        let (block, write) = numbers.with([(0, word)].into_iter(), runtime).expect("there is memory");
+        (block.expect("there are numbers").id(), write)
+    }
+
+    #[test]
+    fn runs_whose_numbers_differ_have_blocks_of_their_own_in_turn() {
+        let config = GpuConfig { allow_software: true, ..GpuConfig::default() };
+        let runtime = crate::block_on(Runtime::new(&config)).expect("a software adapter");
+        let mut numbers = Numbers { bytes: vec![7; 16], most: 3, ..Numbers::default() };
+        assert!(numbers.is_new());
+        let (first, write) = run(&mut numbers, 1, &runtime);
+        let whole: Vec<u8> = [1, 0, 0, 0].into_iter().chain([7; 12]).collect();
+        assert_eq!(write, Some((0, whole)), "a block that is new is written whole");
+        assert_eq!(run(&mut numbers, 1, &runtime), (first, None), "equal numbers need no other");
+        let (second, _) = run(&mut numbers, 2, &runtime);
+        let (third, _) = run(&mut numbers, 3, &runtime);
+        assert!(first != second && second != third && first != third);
+        assert_eq!(run(&mut numbers, 4, &runtime), (first, Some((0, vec![4, 0, 0, 0]))), "only what is new");
+        numbers.forget();
+        assert!(numbers.is_new());
+    }
+}

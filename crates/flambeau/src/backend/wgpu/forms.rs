@@ -76,7 +76,8 @@ pub(super) fn first_tier(runtime: &Runtime) -> Tier {
     let config = runtime.config();
     match config.specialise {
         Specialise::AtOnce => Tier::Specialised,
-        Specialise::WhenHot if config.compact => Tier::Compact,
+        // They have more barriers for the same work.
+        Specialise::WhenHot if config.compact && !config.avoid_barriers => Tier::Compact,
         _ => Tier::General,
     }
 }
