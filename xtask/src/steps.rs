@@ -1,7 +1,7 @@
 //! The checks, in the order they run: what fails quickest comes first. A new check is a new entry here.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::app;
 use crate::arrows;
@@ -71,26 +71,24 @@ fn clippy(workspace: &Workspace) -> Result<Report, Failure> {
 
 fn test(workspace: &Workspace) -> Result<Report, Failure> {
     let adapter = setup::adapter();
-    // Every failing test in one run tells more than the first test binary's alone.
-    let mut cargo = workspace.cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
-    cargo.env(setup::ADAPTER_VARIABLE, &adapter).stdout(Stdio::piped());
-    setup::quiet_mesa(&mut cargo);
     println!("Adapter: {}={adapter}", setup::ADAPTER_VARIABLE);
-    shell::show(&cargo);
-
-    let mut child = cargo.spawn().map_err(|error| shell::not_started(&cargo, &error))?;
     let mut results = Results::default();
-    if let Some(stdout) = child.stdout.take() {
-        // By bytes: a test may print what is not UTF-8.
-        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            if results.line(line.trim_end_matches('\r')) {
-                println!("{line}");
-            }
+    // Every failing test in one run tells more than the first test binary's alone. Doc tests apart: if their output is to be shown,
+    // rustdoc compiles each of them by itself, which takes thirty times as long.
+    let runs: [&[&str]; 2] = [&["--tests", "--", "--show-output"], &["--doc"]];
+    let mut failed = None;
+    for kinds in runs {
+        let args = [&["test", "--workspace", "--no-fail-fast"], kinds].concat();
+        let mut cargo = workspace.cargo(&args);
+        cargo.env(setup::ADAPTER_VARIABLE, &adapter).stdout(Stdio::piped());
+        setup::quiet_mesa(&mut cargo);
+        let status = follow(&mut cargo, &mut results)?;
+        if let Err(failure) =
+            shell::check(&cargo, status, "Mend what is reported above, then `cargo xtask test test`.")
+        {
+            failed.get_or_insert(failure);
         }
     }
-    let status = child.wait().map_err(|error| shell::not_started(&cargo, &error))?;
-
     println!("All tests together: {}", results.total());
     if let Some(first) = results.failures.first() {
         let next = format!(
@@ -102,11 +100,29 @@ fn test(workspace: &Workspace) -> Result<Report, Failure> {
         println!("Failed:\n    {}", results.failures.join("\n    "));
         return Err(Failure::new(format!("tests failed: {}", results.total()), next));
     }
-    shell::check(&cargo, status, "Mend what is reported above, then `cargo xtask test test`.")?;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
     if results.passed == 0 {
         return Err(Failure::new("not one test ran", "See above why `cargo test` found none."));
     }
     Ok(Report { note: results.total(), summaries: results.summaries })
+}
+
+/// Runs tests, shows what they print, and takes their results in.
+fn follow(cargo: &mut Command, results: &mut Results) -> Result<ExitStatus, Failure> {
+    shell::show(cargo);
+    let mut child = cargo.spawn().map_err(|error| shell::not_started(cargo, &error))?;
+    if let Some(stdout) = child.stdout.take() {
+        // By bytes: a test may print what is not UTF-8.
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            if results.line(line.trim_end_matches('\r')) {
+                println!("{line}");
+            }
+        }
+    }
+    child.wait().map_err(|error| shell::not_started(cargo, &error))
 }
 
 fn deny(workspace: &Workspace) -> Result<Report, Failure> {
