@@ -89,4 +89,47 @@ export const tests = [
       );
     },
   },
+  {
+    name: "tall and wide pictures lie on the sheet upright, dark on light and light on dark",
+    async run({ open, until, page }) {
+      await open("draw?device=cpu");
+      // 280 pixels of the sheet are not a whole number of 400 by 600: their other side ends between two pixels.
+      for (const [width, height] of [
+        [400, 600],
+        [600, 400],
+      ]) {
+        for (const [paper, ink] of [
+          ["white", "black"],
+          ["black", "white"],
+        ]) {
+          const png = await page.evaluate(
+            async ([width, height, paper, ink]) => {
+              const canvas = new OffscreenCanvas(width, height);
+              const pen = canvas.getContext("2d");
+              pen.fillStyle = paper;
+              pen.fillRect(0, 0, width, height);
+              pen.fillStyle = ink;
+              pen.fillRect(width / 2 - 20, height / 4, 40, height / 2);
+              return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+            },
+            [width, height, paper, ink],
+          );
+          await page.setFiles("Choose a file", { name: "bar.png", mimeType: "image/png", buffer: Buffer.from(png) });
+          const what = `the bar of the picture of ${width} × ${height}, ${ink} on ${paper}, upright in the middle`;
+          await until(
+            () => {
+              const { data, width } = document.querySelector(".pad").getContext("2d").getImageData(0, 0, 280, 280);
+              const inked = [...Array(width * width).keys()].filter((place) => data[4 * place + 3] > 128);
+              const across = inked.map((place) => place % width);
+              const [left, right] = [Math.min(...across), Math.max(...across)];
+              return inked.length > 1000 && Math.abs((left + right) / 2 - 140) < 3 && right - left < 24;
+            },
+            undefined,
+            what,
+            10,
+          );
+        }
+      }
+    },
+  },
 ];

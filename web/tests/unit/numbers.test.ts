@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { centre } from "../../src/pages/draw/centre.js";
+import { fitted } from "../../src/pages/draw/paste.js";
 import { colourOf } from "../../src/ui/colour.js";
 import { bytes, count, percent, seconds } from "../../src/ui/write.js";
 import { histogram } from "../../src/work/assess.js";
@@ -166,4 +167,11 @@ test("colours go from paper to ink, and signed values to either side", () => {
       [255, 154, 77],
     ],
   );
+});
+
+test("a picture lies in the middle of the sheet, in whole pixels", () => {
+  assert.deepEqual(fitted(400, 600, 280), { left: 46, top: 0, width: 187, height: 280 });
+  assert.deepEqual(fitted(600, 400, 280), { left: 0, top: 46, width: 280, height: 187 });
+  assert.deepEqual(fitted(28, 28, 280), { left: 0, top: 0, width: 280, height: 280 });
+  assert.deepEqual(fitted(10_000, 1, 280), { left: 0, top: 139, width: 280, height: 1 });
 });

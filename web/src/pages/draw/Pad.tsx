@@ -4,9 +4,10 @@ import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
 import { useTheme } from "../../app/theme.js";
 import type { Ink } from "./centre.js";
 import type { Stroke } from "./examples.js";
+import { inkOf } from "./paste.js";
 
 /** The sheet's pixels. */
-export const SHEET = 280;
+const SHEET = 280;
 const PEN = 22;
 
 /** What a page can do with the sheet. */
@@ -45,34 +46,6 @@ function trace(context: CanvasRenderingContext2D, points: readonly Point[]): voi
     context.lineTo(x, y + (points.length === 1 ? 0.01 : 0));
     context.stroke();
   });
-}
-
-/** The picture's darkness or brightness as ink: what differs from its edge. */
-function inkOf(picture: ImageBitmap): Float32Array {
-  const context = new OffscreenCanvas(SHEET, SHEET).getContext("2d", { willReadFrequently: true });
-  if (context === null) throw new Error("this browser has no canvas to read pictures with");
-  const scale = Math.min(SHEET / picture.width, SHEET / picture.height);
-  const [width, height] = [picture.width * scale, picture.height * scale];
-  context.fillStyle = "white";
-  context.fillRect(0, 0, SHEET, SHEET);
-  context.drawImage(picture, (SHEET - width) / 2, (SHEET - height) / 2, width, height);
-  const { data } = context.getImageData((SHEET - width) / 2, (SHEET - height) / 2, width, height);
-  const [across, down] = [Math.round(width), Math.round(height)];
-  const bright = (x: number, y: number) => {
-    const place = 4 * (y * across + x);
-    return (0.299 * (data[place] ?? 0) + 0.587 * (data[place + 1] ?? 0) + 0.114 * (data[place + 2] ?? 0)) / 255;
-  };
-  let edge = 0;
-  for (let x = 0; x < across; x += 1) edge += (bright(x, 0) + bright(x, down - 1)) / (2 * across);
-  const ink = new Float32Array(SHEET * SHEET);
-  const [left, top] = [Math.round((SHEET - across) / 2), Math.round((SHEET - down) / 2)];
-  for (let y = 0; y < down; y += 1) {
-    for (let x = 0; x < across; x += 1) {
-      const difference = edge > 0.5 ? edge - bright(x, y) : bright(x, y) - edge;
-      ink[(y + top) * SHEET + x + left] = Math.min(Math.max((difference - 0.1) * 1.4, 0), 1);
-    }
-  }
-  return ink;
 }
 
 export function Pad({ handle, onInk }: Props) {
@@ -122,7 +95,7 @@ export function Pad({ handle, onInk }: Props) {
       draw.current();
     },
     paste: (picture) => {
-      sheet.current = { strokes: [], picture: inkOf(picture) };
+      sheet.current = { strokes: [], picture: inkOf(picture, SHEET) };
       draw.current();
     },
   }));
