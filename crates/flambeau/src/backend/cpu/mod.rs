@@ -25,7 +25,8 @@ pub(crate) struct Cpu {
 
 impl Cpu {
     pub fn name(&self) -> String {
-        format!("CPU with {} threads", threads())
+        let threads = threads();
+        format!("CPU with {threads} thread{}", if threads == 1 { "" } else { "s" })
     }
 
     pub fn plan_options(&self) -> PlanOptions {
