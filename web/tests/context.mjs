@@ -49,7 +49,9 @@ export async function makeContext(browser, address, { pictures }) {
       await context.until(
         (words) => {
           const named = (button) => button.textContent.trim() === words || button.getAttribute("aria-label") === words;
-          const button = [...document.querySelectorAll("button, a, summary")].find((each) => named(each) && !each.disabled);
+          const button = [...document.querySelectorAll("button, a, summary")].find(
+            (each) => named(each) && !each.disabled && each.getAttribute("aria-disabled") !== "true",
+          );
           button?.click();
           return button !== undefined;
         },

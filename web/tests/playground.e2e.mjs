@@ -200,4 +200,55 @@ export const tests = [
       assert(/own=/.test(await page.evaluate(() => location.hash)), "the points are lost");
     },
   },
+  {
+    name: "points of one class only are not learnt: the page asks for a second class",
+    async run(context) {
+      const { open, press, fill, sees, until, accessible, page } = context;
+      await open("playground?set=own&own=0404005050&device=cpu");
+      await sees("Two classes are needed");
+      const start = await page.evaluate(() => {
+        const button = [...document.querySelectorAll("button")].find((each) => each.textContent === "Start");
+        const why = document.getElementById(button.getAttribute("aria-describedby") ?? "")?.textContent ?? "";
+        const figures = [...document.querySelectorAll(".figures dd")].map((each) => each.textContent);
+        return { disabled: button.disabled, why, figures };
+      });
+      assert(start.disabled && start.why.includes("Two classes are needed"), JSON.stringify(start));
+      assert(
+        start.figures.every((figure) => !figure.includes("%")),
+        `an accuracy is shown: ${start.figures.join(" ")}`,
+      );
+      await accessible();
+      await press("Class 2");
+      await page.raw.focus(".plane canvas");
+      await page.raw.keyboard.press("Enter");
+      await ready(context);
+      await press("Start");
+      await reaches(context, 5);
+      await fill("Seed", -1);
+      await sees("Correct “Seed” first: between 0 and 2147483647");
+      await fill("Seed", 1);
+      // While it trains, the only point of the second class is taken back.
+      await press("Undo");
+      await sees("Two classes are needed");
+      await until(() => [...document.querySelectorAll("button")].some((each) => each.textContent === "Start" && each.disabled));
+    },
+  },
+  {
+    name: "without a clipboard, as on plain http, the link is shown, selected to be copied",
+    async run({ open, press, until, accessible, page }) {
+      await page.raw.addInitScript(() => delete Navigator.prototype.clipboard);
+      await open("playground?seed=5&device=cpu");
+      await press("Copy link");
+      await until(
+        () => {
+          const { value = "", selectionStart, selectionEnd } = document.activeElement;
+          return /#\/playground\?.*seed=5/.test(value) && selectionStart === 0 && selectionEnd === value.length;
+        },
+        undefined,
+        "the link, selected",
+        10,
+      );
+      await accessible();
+    },
+  },
 ];

@@ -46,4 +46,32 @@ export const tests = [
       await sees("Best device: CPU");
     },
   },
+  {
+    name: "a page that is left by the menu and entered again has its settings, and the device goes along",
+    async run({ open, press, fill, until, page }) {
+      const enter = async (title) => {
+        await press(title);
+        await until((title) => document.querySelector("main h1")?.textContent === title, title);
+        return page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1])));
+      };
+      await open("train?device=cpu");
+      await fill("Seed", 77);
+      await fill("Batch size", 32);
+      assert(JSON.stringify(await enter("Draw")) === '{"device":"cpu"}', "Draw has settings of Train");
+      await enter("Playground");
+      await press("Moons");
+      await fill("Device to compute on", "software");
+      const train = await enter("Train");
+      assert(
+        train.seed === "77" && train.batch === "32" && train.device === "software",
+        `Train is entered again with ${JSON.stringify(train)}`,
+      );
+      const shown = await page.evaluate(
+        () => [...document.querySelectorAll("label")].find((each) => each.textContent.startsWith("Seed")).control.value,
+      );
+      assert(shown === "77", `the seed shown is ${shown}`);
+      const playground = await enter("Playground");
+      assert(playground.set === "moons", `the Playground is entered again with ${JSON.stringify(playground)}`);
+    },
+  },
 ];

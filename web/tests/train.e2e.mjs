@@ -321,4 +321,124 @@ export const tests = [
       await until(() => document.querySelectorAll(".run-name").length === 1, undefined, "one run");
     },
   },
+  {
+    name: "a table with an empty cell, or a word among numbers, is refused with its row and column",
+    async run(context) {
+      const { open, sees, press, page } = context;
+      const file = (name, rows) => ({ name, mimeType: "text/csv", buffer: Buffer.from(rows.join("\n")) });
+      const rows = (cell, kinds = ["a", "b"]) => [
+        "width,height,kind",
+        ...Array.from({ length: 30 }, (_, row) => `${row === 15 ? cell : row},${row % 7},${kinds[row % kinds.length]}`),
+      ];
+      await open("train?device=cpu&data=csv&steps=5&batch=8&layers=linear-1");
+      await page.setFiles("Choose files", file("empty.csv", rows("")));
+      await sees("row 17, column “width” is empty");
+      await page.setFiles("Choose files", file("word.csv", rows("wide")));
+      await sees("row 17, column “width” is not a number: “wide”");
+      await page.setFiles("Choose files", file("whole.csv", rows(15)));
+      await sees("24 to train, 6 to test, each 2, 2 classes.");
+      await page.setFiles("Choose files", file("one.csv", rows(15, ["a"])));
+      await sees("24 to train, 6 to test, each 2, 1 class.");
+      await press("Start");
+      await finishes(context);
+      await sees("Done on the CPU");
+    },
+  },
+  {
+    name: "a field that is wrong stops Start and says why; the keyboard's focus stays on the button from start to end",
+    async run(context) {
+      const { open, press, fill, until, accessible, page } = context;
+      const start = () =>
+        page.evaluate(() => {
+          const button = [...document.querySelectorAll("button")].find((each) => each.textContent === "Start");
+          const why = document.getElementById(button.getAttribute("aria-describedby") ?? "")?.innerText ?? "";
+          return { disabled: button.disabled, why };
+        });
+      await open("train?device=cpu&steps=60");
+      await fill("Batch size", 5000);
+      await until(() => document.querySelector('input[aria-invalid="true"]') !== null, undefined, "a field that is wrong");
+      const stopped = await start();
+      assert(
+        stopped.disabled && stopped.why === "Correct “Batch size” first: between 1 and 4096",
+        `Start with a batch of 5000: ${JSON.stringify(stopped)}`,
+      );
+      await accessible();
+      await fill("Batch size", 32);
+      await until(() => document.querySelector('input[aria-invalid="true"]') === null, undefined, "a field that is right");
+      const mended = await start();
+      assert(!mended.disabled && mended.why === "", `Start with a batch of 32: ${JSON.stringify(mended)}`);
+
+      await page.evaluate(() => {
+        globalThis.focused = new Set();
+        const look = () => {
+          globalThis.focused.add(document.activeElement.textContent.slice(0, 20));
+          requestAnimationFrame(look);
+        };
+        [...document.querySelectorAll("button")].find((each) => each.textContent === "Start").focus();
+        look();
+      });
+      await page.raw.keyboard.press("Enter");
+      await finishes(context);
+      const focused = await page.evaluate(() => [...globalThis.focused]);
+      assert(
+        focused.join() === "Start,Pause,Start" || focused.join() === "Start,Pause",
+        `the focus was on ${focused.join(", ")}`,
+      );
+
+      await fill("Most steps", 100_000);
+      await fill("Epochs", 1000);
+      await press("Start");
+      await reaches(context, 10);
+      await page.evaluate(() => [...document.querySelectorAll("button")].find((each) => each.textContent === "Stop").focus());
+      await page.raw.keyboard.press("Enter");
+      await finishes(context);
+      assert(await page.evaluate(() => document.activeElement.textContent === "Stop"), "the focus is lost after Stop");
+    },
+  },
+  {
+    name: "without a clipboard, as on plain http, the link is shown, selected to be copied",
+    async run({ open, press, fill, until, accessible, page }) {
+      await page.raw.addInitScript(() => delete Navigator.prototype.clipboard);
+      await open("train?device=cpu");
+      await fill("Seed", 77);
+      await press("Share link");
+      await until(
+        () => {
+          const { value = "", selectionStart, selectionEnd } = document.activeElement;
+          return /#\/train\?.*seed=77/.test(value) && selectionStart === 0 && selectionEnd === value.length;
+        },
+        undefined,
+        "the link, selected",
+        10,
+      );
+      await accessible();
+    },
+  },
+  {
+    name: "a model file that does not fit is used once: the next run begins with fresh weights",
+    async run(context) {
+      const { open, press, sees, page } = context;
+      const head = JSON.stringify({ "0.weight": { dtype: "F32", shape: [2, 2], data_offsets: [0, 16] } }).padEnd(72);
+      const buffer = Buffer.concat([Buffer.alloc(8), Buffer.from(head), Buffer.alloc(16)]);
+      buffer.writeBigUInt64LE(BigInt(head.length));
+      await open("train?device=cpu&steps=20");
+      await page.setFiles("Import a model", { name: "other.safetensors", mimeType: "", buffer });
+      await sees("The weights of the model file do not fit these layers");
+      await sees("The model file is no longer used: the next Start begins with fresh weights");
+      await press("Start");
+      await finishes(context);
+      await sees("Done on the CPU");
+      assert(parseFloat(await figure(context, "Test accuracy")) > 10, await figure(context, "Test accuracy"));
+    },
+  },
+  {
+    name: "layers in a link that cannot be read are said",
+    async run({ open, sees, fill, until, accessible }) {
+      await open("train?device=cpu&layers=flatten_lstm-8_linear-10");
+      await sees("The layers in the link could not be read (layers=flatten_lstm-8_linear-10)");
+      await accessible();
+      await fill("Seed", 3);
+      await until(() => !document.body.innerText.includes("could not be read"), undefined, "no notice once the address is right");
+    },
+  },
 ];

@@ -5,7 +5,7 @@ import { Progress } from "../ui/show.js";
 import { DeviceProvider, useDevice, type Wanted } from "./device.js";
 import { NoGpu } from "./NoGpu.js";
 import { PAGES } from "./pages.js";
-import { addressOf, usePlace } from "./route.js";
+import { addressOf, remember, usePlace } from "./route.js";
 import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js";
 import { Failsafe } from "./Failsafe.js";
 import "./app.css";
@@ -52,6 +52,7 @@ function ThemeSwitch() {
 
 function Head() {
   const place = usePlace();
+  useEffect(() => remember(place), [place]);
   return (
     <header className="head">
       <a className="brand" href={addressOf("train", place)} aria-label="Flambeau, to the first page">

@@ -30,12 +30,21 @@ export function usePlace(): Place {
   return useMemo(() => readHash(hash), [hash]);
 }
 
-/** The address of another page, with the settings that all share. */
+/** What each page was last set to in this tab. */
+const last = new Map<string, URLSearchParams>();
+
+/** Keeps the place's settings for the menu: a page that is left and entered again is as it was. */
+export function remember({ page, query }: Place): void {
+  last.set(page, query);
+}
+
+/** The address of a page as it was last, with the settings that all share as they are here. */
 export function addressOf(page: string, here: Place): string {
-  const query = new URLSearchParams();
+  const query = new URLSearchParams(page === here.page ? here.query : last.get(page));
   for (const name of SHARED) {
     const value = here.query.get(name);
-    if (value !== null) query.set(name, value);
+    if (value === null) query.delete(name);
+    else query.set(name, value);
   }
   return writeHash({ page, query });
 }

@@ -57,6 +57,14 @@ export function readQuery<S extends object>(schema: Schema<S>, query: URLSearchP
   return Object.fromEntries(entries) as S;
 }
 
+/** The names of the settings that a query says wrongly. */
+export function misread<S extends object>(schema: Schema<S>, query: URLSearchParams): (keyof S & string)[] {
+  return (Object.keys(schema) as (keyof S & string)[]).filter((name) => {
+    const found = query.get(name);
+    return found !== null && schema[name].read(found) === undefined;
+  });
+}
+
 /** The query that says these settings; those that are as at the beginning only with `all`. */
 export function writeQuery<S extends object>(schema: Schema<S>, settings: S, all = false): URLSearchParams {
   const query = new URLSearchParams();

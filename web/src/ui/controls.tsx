@@ -1,14 +1,25 @@
 /** What one presses, types and drags. */
 
 import { useEffect, useId, useState, type ButtonHTMLAttributes, type ReactNode } from "react";
+import { useTellProblem } from "./wrong.js";
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   kind?: "primary" | "plain" | "quiet";
   small?: boolean;
+  /** It does nothing for now, but keeps the keyboard's focus, which a disabled button drops to the page's beginning. */
+  resting?: boolean;
 }
 
-export function Button({ kind = "plain", small = false, className = "", ...rest }: ButtonProps) {
-  return <button type="button" className={`button ${kind} ${small ? "small" : ""} ${className}`} {...rest} />;
+export function Button({ kind = "plain", small = false, resting = false, className = "", onClick, ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      className={`button ${kind} ${small ? "small" : ""} ${className}`}
+      aria-disabled={resting || undefined}
+      onClick={resting ? undefined : onClick}
+      {...rest}
+    />
+  );
 }
 
 interface FieldProps {
@@ -71,10 +82,11 @@ export function NumberField({
     const number = Number(text);
     if (text.trim() === "" || Number.isNaN(number)) return "a number, please";
     if (whole && !Number.isInteger(number)) return "a whole number, please";
-    if (number < min || number > max) return `between ${min} and ${max}`;
+    if (number < min || number > max) return max === Infinity ? `${min} or more` : `between ${min} and ${max}`;
     return undefined;
   };
   const problem = bad(typed);
+  useTellProblem(problem === undefined ? undefined : `Correct “${label}” first: ${problem}`);
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(id) => (

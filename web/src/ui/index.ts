@@ -2,6 +2,8 @@
 
 export * from "./controls.js";
 export * from "./show.js";
+export * from "./wrong.js";
+export * from "./copy.js";
 export { LineChart, type Series } from "./LineChart.js";
 export { colourOf, type Palette } from "./colour.js";
 export { PixelCanvas } from "./PixelCanvas.js";

@@ -27,3 +27,8 @@ export function seconds(count: number): string {
 export function count(value: number): string {
   return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
 }
+
+/** A count of things, such as 1 class or 10 classes. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}

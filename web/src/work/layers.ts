@@ -3,6 +3,7 @@
  * parameters are worked out here, without a device, as fast as one types.
  */
 
+import { counted } from "../ui/write.js";
 import { ACTIVATIONS } from "./generated/catalogue.js";
 
 /** The shape of one item: (channels, height, width) of a picture, or (features). */
@@ -218,7 +219,7 @@ export function checkLayers(layers: readonly LayerSpec[], input: ItemShape, clas
     }
   }
   if (problem === undefined && (shape === undefined || shape.length !== 1 || shape[0] !== classes)) {
-    problem = `The last layer gives ${written(shape ?? [])}; there are ${classes} classes, so it must give ${classes}`;
+    problem = `The last layer gives ${written(shape ?? [])}; there ${classes === 1 ? "is" : "are"} ${counted(classes, "class", "classes")}, so it must give ${classes}`;
     const last = reports.at(-1);
     if (last !== undefined) last.problem = `must give ${classes}`;
   }

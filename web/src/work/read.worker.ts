@@ -2,6 +2,7 @@
 
 import { data, init } from "flambeau";
 import { answerQuestions } from "flambeau/worker";
+import { counted } from "../ui/write.js";
 import type { DataSet, ReadNote, ReadQuestions } from "./messages.js";
 import { divide, type IdxFile, idxSet, picturesOf, tableSet, toPlanes } from "./reading.js";
 
@@ -27,7 +28,7 @@ async function readFolder(files: File[], size: number, channels: 1 | 3): Promise
     context.drawImage(picture, 0, 0, size, size);
     picture.close();
     toPlanes(context.getImageData(0, 0, size, size).data, channels, items.subarray(index * each, (index + 1) * each));
-    if (index % 16 === 0) tell({ label: `Reading ${pictures.length} pictures`, part: index / pictures.length });
+    if (index % 16 === 0) tell({ label: `Reading ${counted(pictures.length, "picture")}`, part: index / pictures.length });
   }
   return { name: "Pictures", shape: [channels, size, size], classes, ...divide({ items, labels }, each) };
 }

@@ -1,6 +1,7 @@
 /** How files of one's own become a data set, once they have been opened: what is a class, what is tested, what is a picture. */
 
 import type { data } from "flambeau";
+import { counted } from "../ui/write.js";
 import type { ItemShape } from "./layers.js";
 import type { DataSet, Part } from "./messages.js";
 
@@ -24,7 +25,7 @@ export function order(count: number): Uint32Array {
 /** Divides one part, of items of so many values, into a part to train with and one to test with. */
 export function divide({ items, labels }: Part, size: number): { train: Part; test: Part } {
   const count = labels.length;
-  if (count < 10) throw new Error(`${count} items are too few: there must be 10 or more`);
+  if (count < 10) throw new Error(`there must be 10 items or more, and the files have ${count}`);
   const places = order(count);
   const tested = Math.max(Math.round(count * TEST_SHARE), 1);
   const pick = (from: Uint32Array): Part => {
@@ -51,7 +52,9 @@ export function idxSet(files: readonly IdxFile[], names?: readonly string[]): Da
     const [x, y] = [pictures, labels].map((list) => list.find((file) => only || isTest(file) === tested));
     if (x === undefined || y === undefined)
       throw new Error(`the ${what} ${x === undefined ? "pictures" : "labels"} are missing among the files`);
-    if (x.shape[0] !== y.shape[0]) throw new Error(`${x.name} has ${x.shape[0]} pictures, ${y.name} has ${y.shape[0]} labels`);
+    const [[pictureCount = 0], [labelCount = 0]] = [x.shape, y.shape];
+    if (pictureCount !== labelCount)
+      throw new Error(`${x.name} has ${counted(pictureCount, "picture")}, ${y.name} has ${counted(labelCount, "label")}`);
     const [, height = 1, width = 1] = x.shape;
     return { items: x.values, labels: y.values, shape: x.shape.length === 4 ? x.shape.slice(1) : [1, height, width] };
   };
@@ -71,15 +74,52 @@ export function idxSet(files: readonly IdxFile[], names?: readonly string[]): Da
   };
 }
 
+/** Numbers as tables have them. */
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/** What is wrong with a cell where a number is wanted. */
+function faultOf(cell: string): string | undefined {
+  if (cell === "") return "is empty";
+  if (!NUMBER.test(cell)) return `is not a number: “${cell}”`;
+  return Number.isFinite(Math.fround(Number(cell))) ? undefined : `is too large: ${cell}`;
+}
+
+/** The first cell of a column that is wrong. Rows are numbered as a spreadsheet does it: from 1, the header among them. */
+function faultIn(table: data.Table, column: string, wrong: (cell: string) => string | undefined): string | undefined {
+  for (const [row, cell] of table.text(column).entries()) {
+    const fault = wrong(cell);
+    if (fault !== undefined) return `row ${row + 2}, column “${column}” ${fault}`;
+  }
+  return undefined;
+}
+
+/** Columns of a table, row by row. An error names a cell without a number: one NaN among the items is the end of a run. */
+function numbersOf(table: data.Table, columns: readonly string[]): Float32Array {
+  let numbers: Float32Array;
+  try {
+    numbers = table.numbers(...columns).data as Float32Array;
+  } catch (error) {
+    for (const column of columns) {
+      const fault = faultIn(table, column, faultOf);
+      if (fault !== undefined) throw new Error(fault, { cause: error });
+    }
+    throw error;
+  }
+  const place = numbers.findIndex((value) => !Number.isFinite(value));
+  if (place >= 0) throw new Error(faultIn(table, columns[place % columns.length] ?? "", faultOf));
+  return numbers;
+}
+
 /** The set of a table: the column of labels is named so, or the last; as many others as a square has pixels are a picture. */
 export function tableSet(name: string, table: data.Table): DataSet {
   const target = table.names.find((name) => /^(label|class|target|y)$/i.test(name.trim())) ?? table.names.at(-1);
   const columns = table.names.filter((name) => name !== target);
   if (target === undefined || columns.length === 0) throw new Error("the table needs a column of labels and columns of numbers");
   const { labels, names } = table.classes(target);
+  if (names.includes("")) throw new Error(faultIn(table, target, (cell) => (cell === "" ? "is empty" : undefined)));
   if (names.length > MOST_CLASSES)
     throw new Error(`the column “${target}” has ${names.length} different labels; at most ${MOST_CLASSES} are classes`);
-  const numbers = table.numbers(...columns).data as Float32Array;
+  const numbers = numbersOf(table, columns);
   const side = Math.sqrt(columns.length);
   const isPicture = Number.isInteger(side) && side >= 8;
   const most = numbers.reduce((top, value) => Math.max(top, value), 0);
@@ -118,7 +158,7 @@ export function picturesOf<F extends PictureFile>(files: readonly F[]): { pictur
   const classes = [...new Set(folders)].sort();
   if (classes.length < 2) {
     throw new Error(
-      `${pictures.length} pictures in ${classes.length} folders: put the pictures of each class into a folder of its own`,
+      `${counted(pictures.length, "picture")} in ${counted(classes.length, "folder")}: put the pictures of each class into a folder of its own`,
     );
   }
   if (classes.length > MOST_CLASSES) throw new Error(`${classes.length} folders: at most ${MOST_CLASSES} can be classes`);

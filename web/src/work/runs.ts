@@ -6,7 +6,7 @@
 import type { DeviceInfo, Progress } from "flambeau";
 import { TrainingWorker } from "flambeau/worker";
 import type { Used } from "../app/device.js";
-import { messageOf } from "./errors.js";
+import { isMisfit, messageOf } from "./errors.js";
 import type { Assessment, DataSource, Inspection, Note, TrainDialogue } from "./messages.js";
 import { forgetSession, freeCheckpoints, keepModel, lastSession, saveSession, type SavedCurve, type Session } from "./session.js";
 import type { TrainSettings } from "./settings.js";
@@ -60,6 +60,8 @@ export interface StartRequest {
   device: Used;
   source: DataSource;
   weights?: Uint8Array | undefined;
+  /** The weights could not be taken up: they must not be used again. */
+  onMisfit?: () => void;
   session?: Session;
   paused?: boolean;
   /** Takes no step: the weights are only looked at. */
@@ -113,6 +115,7 @@ class Runs {
     device,
     source,
     weights,
+    onMisfit,
     session,
     paused = false,
     untrained = false,
@@ -172,6 +175,11 @@ class Runs {
       if (lastSession()?.checkpoints === run.checkpoints) forgetSession();
     } catch (error) {
       run.error = messageOf(error);
+      // A look at a file that fails is the file's fault, however it was noticed.
+      if (weights !== undefined && (untrained || isMisfit(error))) {
+        run.error += ". The model file is no longer used: the next Start begins with fresh weights.";
+        onMisfit?.();
+      }
       run.state = "failed";
       this.#queue = [];
     }

@@ -1,5 +1,7 @@
 /** The head of a safetensors file: enough to say what it holds, or what is wrong with it, before a worker loads it. */
 
+import { counted } from "../ui/write.js";
+
 /** What a file says of itself. */
 export interface FileHead {
   tensors: { name: string; dtype: string; shape: number[] }[];
@@ -16,7 +18,7 @@ interface Entry {
 
 /** Reads the head; an error says what is wrong in words for the reader. */
 export function readHead(bytes: Uint8Array): FileHead {
-  if (bytes.length < 8) throw new Error(`this is no safetensors file: it has only ${bytes.length} bytes`);
+  if (bytes.length < 8) throw new Error(`this is no safetensors file: it has only ${counted(bytes.length, "byte")}`);
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true));
   if (length > MOST_HEAD || length < 2)
     throw new Error("this is no safetensors file: it does not begin with the length of its head");

@@ -4,6 +4,7 @@ import { correct, currentDevice, DataLoader, io, manualSeed, type nn, type Progr
 import { runTraining } from "flambeau/worker";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
+import { misfit } from "./errors.js";
 import { readLayers } from "./layers.js";
 import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
@@ -47,6 +48,14 @@ class Meter {
   }
 }
 
+async function takeUp(model: nn.Sequential, weights: Uint8Array): Promise<void> {
+  try {
+    model.loadStateDict(await io.readSafetensors(weights));
+  } catch (error) {
+    throw misfit(error);
+  }
+}
+
 runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, tell) => {
   const set = await openSet(source, tell);
   const { shape, classes } = set;
@@ -54,7 +63,7 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
   const layers = readLayers(settings.layers);
   if (layers === undefined) throw new Error(`the layers cannot be read: ${settings.layers}`);
   const model = buildModel(layers, shape);
-  if (weights !== undefined) model.loadStateDict(await io.readSafetensors(weights));
+  if (weights !== undefined) await takeUp(model, weights);
   const train = hostArrays(set.train, shape, settings.items === 0 ? undefined : settings.items);
   const batches = new DataLoader(train, { batchSize: settings.batch, shuffle: settings.seed });
   tell({ kind: "set", shape, classes, train: batches.items, test: set.test.labels.length, parameters: model.parameterCount() });

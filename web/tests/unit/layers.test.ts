@@ -109,6 +109,7 @@ test("pictures are needed where there are pixels, and windows must fit", () => {
 
 test("the last layer must give the classes, and features alone", () => {
   assert.match(check("flatten_linear-9", [1, 8, 8], 10).problem ?? "", /gives 9; there are 10 classes, so it must give 10/);
+  assert.match(check("flatten_linear-9", [1, 8, 8], 1).problem ?? "", /there is 1 class, so it must give 1/);
   assert.match(check("conv-10", [1, 8, 8], 10).problem ?? "", /gives 10 × 8 × 8/);
   assert.equal(check("flatten_linear-10", [1, 8, 8], 10).problem, undefined);
   assert.notEqual(check("", [1, 8, 8], 10).problem, undefined);

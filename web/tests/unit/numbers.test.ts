@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { centre } from "../../src/pages/draw/centre.js";
 import { fitted } from "../../src/pages/draw/paste.js";
 import { colourOf } from "../../src/ui/colour.js";
-import { bytes, count, percent, seconds } from "../../src/ui/write.js";
+import { bytes, count, counted, percent, seconds } from "../../src/ui/write.js";
 import { histogram } from "../../src/work/assess.js";
 import { uniform } from "../../src/work/random.js";
 import { hostArrays, pixelsOf } from "../../src/work/sets.js";
@@ -166,6 +166,13 @@ test("colours go from paper to ink, and signed values to either side", () => {
       [43, 37, 33],
       [255, 154, 77],
     ],
+  );
+});
+
+test("one thing is one, and others are several", () => {
+  assert.deepEqual(
+    [counted(0, "class", "classes"), counted(1, "class", "classes"), counted(2, "class", "classes"), counted(1200, "step")],
+    ["0 classes", "1 class", "2 classes", "1\u202f200 steps"],
   );
 });
 

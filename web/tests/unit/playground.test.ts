@@ -8,6 +8,7 @@ import {
   defaults,
   EXTENT,
   encodePoints,
+  hasClasses,
   needsReset,
   presets,
   schema,
@@ -54,6 +55,12 @@ test("some sets always have two classes, one's own as many as are drawn", () => 
   const classes = (set: Config["set"], own: Config["own"] = []) => classesOf({ set, classes: 4, own });
   assert.deepEqual([classes("spirals"), classes("moons"), classes("xor"), classes("own")], [4, 2, 2, 2]);
   assert.equal(classes("own", [{ x: 0, y: 0, label: 2 }]), 3);
+});
+
+test("points of one's own need two classes", () => {
+  const of = (...labels: number[]) => hasClasses({ set: "own", own: labels.map((label) => ({ x: 0, y: 0, label })) });
+  assert.deepEqual([of(), of(0, 0), of(2), of(0, 1), of(1, 3, 3)], [false, false, false, true, true]);
+  assert.equal(hasClasses({ set: "moons", own: [] }), true);
 });
 
 test("rates and batches leave the network, what it is made of does not", () => {

@@ -25,9 +25,12 @@ function table(columns: Record<string, (number | string)[]>): data.Table {
     text: (name) => of(name).map(String),
     numbers: (...wanted) => {
       const rows = of(wanted[0] ?? "").length;
-      const values = Float32Array.from({ length: rows * wanted.length }, (_, at) =>
-        Number(of(wanted[at % wanted.length] ?? "")[Math.floor(at / wanted.length)]),
-      );
+      const values = Float32Array.from({ length: rows * wanted.length }, (_, at) => {
+        const cell = of(wanted[at % wanted.length] ?? "")[Math.floor(at / wanted.length)] ?? "";
+        if (cell === "" || cell === "nan") return Number.NaN;
+        if (Number.isNaN(Number(cell))) throw new Error(`flambeau: CSV data: \`${cell}\` is not a number`);
+        return Number(cell);
+      });
       return { data: values, shape: [rows, wanted.length], dtype: "f32" };
     },
     classes: (name) => {
@@ -65,7 +68,10 @@ test("a fifth is kept back for tests, and items keep their labels", () => {
 });
 
 test("too few items are refused", () => {
-  assert.throws(() => divide({ items: new Uint8Array(9), labels: new Uint8Array(9) }, 1), /9 items are too few/);
+  assert.throws(
+    () => divide({ items: new Uint8Array(9), labels: new Uint8Array(9) }, 1),
+    /10 items or more, and the files have 9/,
+  );
 });
 
 test("two idx files are divided, whatever they are called", () => {
@@ -134,6 +140,21 @@ test("a table without numbers, or with too many classes, is refused", () => {
   );
 });
 
+test("a cell without a number is named as a spreadsheet counts, the header too", () => {
+  const wrong = (cell: string, at: number) =>
+    table({ x: many(20), width: many(20).map((value, row) => (row === at ? cell : value)), label: many(20) });
+  assert.throws(() => tableSet("a.csv", wrong("", 15)), { message: "row 17, column “width” is empty" });
+  assert.throws(() => tableSet("a.csv", wrong("wide", 0)), { message: "row 2, column “width” is not a number: “wide”" });
+  assert.throws(() => tableSet("a.csv", wrong("nan", 3)), { message: "row 5, column “width” is not a number: “nan”" });
+  assert.throws(() => tableSet("a.csv", wrong("1e50", 3)), { message: "row 5, column “width” is too large: 1e50" });
+  for (const cell of ["-1.5", "+2", ".5", "3.", "1e-3"]) assert.equal(tableSet("a.csv", wrong(cell, 3)).classes.length, 3, cell);
+});
+
+test("a row without a label is named", () => {
+  const labels = many(20).map((value, row) => (row === 4 ? "" : value));
+  assert.throws(() => tableSet("a.csv", table({ x: many(20), label: labels })), { message: "row 6, column “label” is empty" });
+});
+
 test("columns get mean 0 and deviation 1, and a constant column becomes 0", () => {
   const made = standardised(Float32Array.of(1, 7, 3, 7, 5, 7, 7, 7), 2);
   const [first, second] = [0, 1].map((column) => [...made].filter((_, at) => at % 2 === column));
@@ -168,7 +189,7 @@ test("pictures are known by type or ending, and their folder is their class", ()
       [1, 0, 1, 0],
     ],
   );
-  assert.throws(() => picturesOf([file("set/dog/1.png")]), /1 pictures in 1 folders/);
+  assert.throws(() => picturesOf([file("set/dog/1.png")]), /1 picture in 1 folder:/);
 });
 
 test("pixels become planes, and grey is the eye's", () => {

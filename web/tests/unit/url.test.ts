@@ -4,6 +4,7 @@ import {
   choice,
   flag,
   integer,
+  misread,
   number,
   readHash,
   readQuery,
@@ -12,7 +13,7 @@ import {
   writeHash,
   writeQuery,
 } from "../../src/app/url.js";
-import { addressOf } from "../../src/app/route.js";
+import { addressOf, remember } from "../../src/app/route.js";
 
 interface Settings {
   rate: number;
@@ -109,4 +110,22 @@ test("a place without settings is written without a question mark", () => {
 test("the device goes along to another page, a page's own settings do not", () => {
   const here = readHash("#/train?device=cpu&seed=3");
   assert.deepEqual([addressOf("draw", here), addressOf("draw", readHash("#/train?seed=3"))], ["#/draw?device=cpu", "#/draw"]);
+});
+
+test("a page that is entered again has the settings it was left with, and the device of now", () => {
+  remember(readHash("#/train?seed=3&device=cpu"));
+  assert.equal(addressOf("train", readHash("#/draw?device=gpu")), "#/train?seed=3&device=gpu");
+  assert.equal(addressOf("train", readHash("#/draw")), "#/train?seed=3");
+  remember(readHash("#/train"));
+  assert.equal(addressOf("train", readHash("#/draw")), "#/train");
+});
+
+test("the link to the page one is on leads to what it is set to", () => {
+  assert.equal(addressOf("playground", readHash("#/playground?seed=8")), "#/playground?seed=8");
+});
+
+test("settings that an address says wrongly are named, those it does not say are not", () => {
+  const wrong = (query: string) => misread(schema, new URLSearchParams(query));
+  assert.deepEqual(wrong("rate=2&seed=7&kind=rnn&device=cpu"), ["rate", "kind"]);
+  assert.deepEqual([wrong(""), wrong("rate=0.5&kind=cnn")], [[], []]);
 });

@@ -57,7 +57,7 @@ function Outcome({ test, ops }: { test: TestState; ops: readonly Sum[] }) {
   return (
     <Notice kind={failed === 0 ? "good" : "error"} title={stopped ? `Stopped. ${title}` : title}>
       <p>
-        {write.count(checks)} comparisons in {write.count(reports.length)} cases
+        {write.counted(checks, "comparison")} in {write.counted(reports.length, "case")}
         {ended !== undefined && ` took ${write.seconds(ended.seconds)}`}.{" "}
         {ended !== undefined &&
           (ended.missing.length === 0
@@ -93,7 +93,7 @@ export function SelfTest({ test, ready, onStart, onStop }: SelfTestProps) {
         </div>
         {running && (
           <Progress
-            label={total === 0 ? "Fetching the tests" : `${write.count(reports.length)} of ${write.count(total)} cases`}
+            label={total === 0 ? "Fetching the tests" : `${write.count(reports.length)} of ${write.counted(total, "case")}`}
             part={total === 0 ? undefined : reports.length / total}
           />
         )}

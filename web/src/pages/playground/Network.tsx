@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, type PointerEvent } from "react";
 import { useTheme } from "../../app/theme.js";
-import { Button, colourOf, useWidth } from "../../ui/index.js";
+import { Button, colourOf, useWidth, write } from "../../ui/index.js";
 import { MOST_LAYERS, MOST_NEURONS, type Config, type Feature } from "./config.js";
 import { gridPoints, inputsOf } from "./datasets.js";
 import { SIDE, type Snapshot } from "./messages.js";
@@ -151,7 +151,7 @@ export function Network({ config, classes, snapshot, onLayers, onLook }: Network
               >
                 −
               </button>
-              <span className="number" aria-label={`${size} neurons in hidden layer ${layer + 1}`} role="img">
+              <span className="number" aria-label={`${write.counted(size, "neuron")} in hidden layer ${layer + 1}`} role="img">
                 {size}
               </span>
               <button

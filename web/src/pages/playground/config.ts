@@ -105,6 +105,11 @@ export function classesOf({ set, classes, own }: Pick<Config, "set" | "classes" 
   }
 }
 
+/** Is there anything to tell apart? Points of one's own may be none, or all of one class. */
+export function hasClasses({ set, own }: Pick<Config, "set" | "own">): boolean {
+  return set !== "own" || new Set(own.map(({ label }) => label)).size >= 2;
+}
+
 /** Must the network start anew when settings change from one to the other? */
 export function needsReset(before: Config, after: Config): boolean {
   const kept: (keyof Config)[] = ["lr", "l1", "l2", "batch", "speed"];

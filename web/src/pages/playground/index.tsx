@@ -1,23 +1,28 @@
 /** The Playground: a small network divides the plane before one's eyes. */
 
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useId, useMemo, useState } from "react";
 import { shareLink, useSettings } from "../../app/route.js";
 import { useDevice } from "../../app/device.js";
+import { Misread } from "../../app/Misread.js";
 import { useTheme } from "../../app/theme.js";
 import {
   Button,
   Check,
+  Fields,
   Figures,
   FileDrop,
   LineChart,
+  LinkToCopy,
   Notice,
   PageHead,
   Panel,
   Progress,
+  useCopy,
+  useFields,
   write,
   type Series,
 } from "../../ui/index.js";
-import { schema, type Config, type Point } from "./config.js";
+import { hasClasses, schema, type Config, type Point } from "./config.js";
 import { FeatureControls, OwnControls, Presets, SetControls, TrainingControls } from "./Controls.js";
 import { makeSet } from "./datasets.js";
 import type { DeviceChoice } from "./messages.js";
@@ -42,6 +47,12 @@ function useSet(config: Config) {
   );
 }
 
+/** What points of one's own lack before anything can be learnt from them. */
+const missingOf = ({ own }: Config) =>
+  own.length === 0
+    ? "Click into the plane to add points, of two classes at least."
+    : "Two classes are needed: choose another class at the plane, and add points of it.";
+
 const loss = (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(4));
 const share = (value: number) => (Number.isNaN(value) ? "–" : write.percent(value));
 
@@ -52,7 +63,7 @@ export default function PlaygroundPage() {
   const { about } = useDevice().offer;
   const points = useSet(config);
   const {
-    snapshot,
+    snapshot: newest,
     curves,
     running,
     device: opened,
@@ -68,9 +79,13 @@ export default function PlaygroundPage() {
   const [neuron, setNeuron] = useState<Neuron>();
   const [label, setLabel] = useState(0);
   const [showTest, setShowTest] = useState(true);
-  const [copied, setCopied] = useState(false);
+  const { copied, copy, forget } = useCopy();
   const own = config.set === "own";
-  const missing = own && config.own.length === 0;
+  const missing = !hasClasses(config);
+  const fields = useFields();
+  const reason = missing ? missingOf(config) : fields.problem;
+  const reasonId = useId();
+  const snapshot = missing ? undefined : newest;
 
   const add = useCallback(
     (place: Omit<Point, "label">) => change({ own: [...config.own, { ...place, label }].slice(-400) }),
@@ -83,15 +98,16 @@ export default function PlaygroundPage() {
     ],
     [curves],
   );
-  const copyLink = async () => {
-    await navigator.clipboard.writeText(shareLink("playground", schema, config));
-    setCopied(true);
-    setTimeout(() => setCopied(false), 2000);
-  };
+  useEffect(() => {
+    if (copied?.done !== true) return;
+    const timer = setTimeout(forget, 2000);
+    return () => clearTimeout(timer);
+  }, [copied, forget]);
 
   return (
     <>
       <PageHead title="Playground">Watch a small network divide the plane. Every neuron shows what it has learned.</PageHead>
+      <Misread schema={schema} />
       {error !== undefined && !missing && (
         <Notice kind="error" title="Training stopped">
           <p>{error}</p>
@@ -104,22 +120,37 @@ export default function PlaygroundPage() {
               Pause
             </Button>
           ) : (
-            <Button kind="primary" onClick={run} disabled={snapshot === undefined || missing}>
+            <Button
+              kind="primary"
+              onClick={run}
+              disabled={snapshot === undefined || reason !== undefined}
+              aria-describedby={reason === undefined ? undefined : reasonId}
+            >
               Start
             </Button>
           )}
-          <Button onClick={step} disabled={running || snapshot === undefined || missing}>
+          <Button onClick={step} disabled={running || snapshot === undefined || reason !== undefined}>
             Step
           </Button>
-          <Button onClick={reset} disabled={snapshot === undefined || missing}>
+          <Button onClick={reset} disabled={snapshot === undefined}>
             Reset
           </Button>
-          <Button kind="quiet" onClick={() => void copyLink()}>
-            {copied ? "Link copied" : "Copy link"}
+          <Button kind="quiet" onClick={() => void copy(shareLink("playground", schema, config))}>
+            {copied?.done === true ? "Link copied" : "Copy link"}
           </Button>
+          {reason !== undefined && (
+            <p className={missing ? "panel-note" : "field-problem"} id={reasonId}>
+              {reason}
+            </p>
+          )}
         </div>
         <Presets config={config} onChange={change} />
       </div>
+      {copied?.done === false && (
+        <Panel>
+          <LinkToCopy copied={copied} />
+        </Panel>
+      )}
       <div className="playground">
         <div className="playground-left">
           <Panel
@@ -127,14 +158,7 @@ export default function PlaygroundPage() {
             note={neuron === undefined ? undefined : `neuron ${neuron.index + 1} of hidden layer ${neuron.layer + 1}`}
           >
             {own && <OwnControls config={config} label={label} onLabel={setLabel} onChange={change} />}
-            <Plane
-              points={points}
-              snapshot={missing ? undefined : snapshot}
-              neuron={neuron}
-              showTest={showTest}
-              onAdd={own ? add : undefined}
-            />
-            {missing && <p className="panel-note">Click into the plane to add points, of two classes at least.</p>}
+            <Plane points={points} snapshot={snapshot} neuron={neuron} showTest={showTest} onAdd={own ? add : undefined} />
             <div className="legend">
               {Array.from({ length: points.classes }, (_, index) => (
                 <span key={index}>
@@ -164,7 +188,7 @@ export default function PlaygroundPage() {
                 onFiles={([file]) => file !== undefined && importWeights(file)}
               />
               <div>
-                <Button small disabled={snapshot === undefined || missing} onClick={exportWeights}>
+                <Button small disabled={snapshot === undefined} onClick={exportWeights}>
                   Export weights
                 </Button>
               </div>
@@ -201,7 +225,7 @@ export default function PlaygroundPage() {
             <Network
               config={config}
               classes={points.classes}
-              snapshot={missing ? undefined : snapshot}
+              snapshot={snapshot}
               onLayers={(layers) => change({ layers })}
               onLook={setNeuron}
             />
@@ -210,7 +234,9 @@ export default function PlaygroundPage() {
             <LineChart label="Loss over steps, on training and test points" series={series} range={[0, undefined]} height={190} />
           </Panel>
           <Panel title="Training" note="Rate, batch, penalties and speed may change while it runs.">
-            <TrainingControls config={config} onChange={change} />
+            <Fields tell={fields.tell}>
+              <TrainingControls config={config} onChange={change} />
+            </Fields>
           </Panel>
         </div>
       </div>

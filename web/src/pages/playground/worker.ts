@@ -1,7 +1,7 @@
 /** The Playground's worker: trains as fast as it may, answers at once, and sends pictures at a bounded rate. */
 
 import { init, type Device } from "flambeau";
-import type { Config } from "./config.js";
+import { hasClasses, type Config } from "./config.js";
 import { answerQuestions } from "flambeau/worker";
 import { messageOf } from "../../work/errors.js";
 import type { DeviceChoice, PlaygroundNote, PlaygroundQuestions, Snapshot } from "./messages.js";
@@ -51,13 +51,25 @@ async function open(choice: DeviceChoice): Promise<Device> {
   return opened;
 }
 
+/** Lets go of the network, and of pictures of it that are on their way. */
+function drop(): void {
+  generation += 1;
+  session?.dispose();
+  session = undefined;
+}
+
 async function configure(next: Config, choice: DeviceChoice, reset: boolean): Promise<void> {
   const anew = reset || session === undefined || device?.choice !== choice;
   config = next;
+  if (!hasClasses(next)) {
+    // A network that can give one answer only is right at once and learns nothing: the page asks for points instead.
+    drop();
+    running = false;
+    tell({ type: "state", running });
+    return;
+  }
   if (anew) {
-    generation += 1;
-    session?.dispose();
-    session = undefined;
+    drop();
     const mine = generation;
     const opened = await open(choice);
     if (mine !== generation) return;

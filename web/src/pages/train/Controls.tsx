@@ -1,8 +1,8 @@
 /** Start, pause, step, stop, the learning rate while it runs, and how it goes. */
 
-import { useEffect, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { useDevice } from "../../app/device.js";
-import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
+import { Button, Field, Figures, LinkToCopy, Notice, Panel, Progress, useCopy, write } from "../../ui/index.js";
 import type { DataSource } from "../../work/messages.js";
 import { runs, type Run } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
@@ -14,6 +14,8 @@ interface Props {
   /** Why it cannot be started. */
   problem: string | undefined;
   weights: Uint8Array | undefined;
+  /** The weights could not be taken up. */
+  onMisfit: () => void;
   link: () => string;
 }
 
@@ -27,54 +29,49 @@ const STATES: Record<Run["state"], string> = {
   failed: "Failed",
 };
 
-export function Controls({ settings, source, problem, weights, link }: Props) {
+export function Controls({ settings, source, problem, weights, onMisfit, link }: Props) {
   useChanges(runs.changes);
   const { used, offer, why } = useDevice();
-  const [said, setSaid] = useState("");
+  const { copied, copy } = useCopy();
+  const reasonId = useId();
   const run = runs.active;
   const busy = runs.isBusy;
   const paused = run?.state === "paused";
-  const ready = source !== undefined && problem === undefined && offer.state !== "looking";
+  const reason = problem ?? (offer.state === "looking" ? "Looking for a GPU" : undefined);
+  const ready = source !== undefined && reason === undefined;
   const start = (devices: readonly (typeof used)[], begunPaused = false) => {
     if (source !== undefined)
-      runs.start(...devices.map((device) => ({ settings, device, source, weights, paused: begunPaused })));
+      runs.start(...devices.map((device) => ({ settings, device, source, weights, onMisfit, paused: begunPaused })));
   };
   const share = () => {
     const address = link();
     history.replaceState(null, "", address);
-    void navigator.clipboard.writeText(address).then(
-      () => setSaid("The link is on the clipboard: it repeats this run, number for number."),
-      () => setSaid("The link is in the address bar: it repeats this run, number for number."),
-    );
+    void copy(address);
   };
   const canCompare = offer.state === "gpu" || offer.state === "software";
   return (
     <Panel className="controls">
       <div className="stack">
         <div className="buttons">
-          {!busy && (
-            <Button kind="primary" disabled={!ready} title={problem} onClick={() => start([used])}>
-              Start
-            </Button>
-          )}
-          {busy && !paused && (
-            <Button kind="primary" disabled={run?.state !== "running"} onClick={() => runs.pause()}>
-              Pause
-            </Button>
-          )}
-          {paused && (
-            <Button kind="primary" onClick={() => runs.resume()}>
-              Resume
-            </Button>
-          )}
+          {/* One button for all three, so that the keyboard's focus stays on it. */}
           <Button
-            disabled={!(paused || (!busy && ready))}
+            kind="primary"
+            disabled={!busy && !ready}
+            resting={busy && !paused && run?.state !== "running"}
+            aria-describedby={!busy && reason !== undefined ? reasonId : undefined}
+            onClick={() => (paused ? runs.resume() : busy ? runs.pause() : start([used]))}
+          >
+            {paused ? "Resume" : busy ? "Pause" : "Start"}
+          </Button>
+          <Button
+            disabled={!busy && !ready}
+            resting={busy && !paused}
             onClick={() => (paused ? runs.step() : start([used], true))}
             title={paused ? "Take one step" : "Begin paused"}
           >
             Step
           </Button>
-          <Button disabled={!busy} onClick={() => runs.stop()}>
+          <Button resting={!busy} onClick={() => runs.stop()}>
             Stop
           </Button>
           <span className="spacer" />
@@ -90,15 +87,25 @@ export function Controls({ settings, source, problem, weights, link }: Props) {
             CPU against GPU
           </Button>
         </div>
-        {said !== "" && (
-          <p className="panel-note" role="status">
-            {said}
+        {!busy && reason !== undefined && (
+          <p className={problem === undefined ? "panel-note" : "field-problem"} id={reasonId}>
+            {reason}
           </p>
         )}
-        {run === undefined ? (
-          <p className="panel-note">{problem ?? `It will run on ${used === "cpu" ? "the CPU" : "the GPU"}: ${why}.`}</p>
-        ) : (
+        {copied?.done === true && (
+          <p className="panel-note" role="status">
+            The link is on the clipboard: it repeats this run, number for number.
+          </p>
+        )}
+        {copied?.done === false && <LinkToCopy copied={copied} />}
+        {run !== undefined ? (
           <Going run={run} busy={busy} />
+        ) : (
+          reason === undefined && (
+            <p className="panel-note">
+              It will run on {used === "cpu" ? "the CPU" : "the GPU"}: {why}.
+            </p>
+          )
         )}
       </div>
     </Panel>

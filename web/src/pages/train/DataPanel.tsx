@@ -80,7 +80,7 @@ function OwnFiles({ kind }: { kind: Exclude<DataName, "mnist"> }) {
       {set !== undefined && (
         <p className="panel-note">
           {set.name}: {write.count(set.train.labels.length)} to train, {write.count(set.test.labels.length)} to test, each{" "}
-          {written(set.shape)}, {set.classes.length} classes.
+          {written(set.shape)}, {write.counted(set.classes.length, "class", "classes")}.
         </p>
       )}
     </div>

@@ -56,7 +56,15 @@ export function Files({ settings, source, imported, onImported, change }: Props)
       // A run without a step: the worker loads the weights and reads the test set with them.
       if (source !== undefined && !runs.isBusy) {
         const task: TrainSettings = { ...settings, layers };
-        runs.start({ settings: task, device: used, source, weights: bytes, untrained: true, name: `Imported: ${file.name}` });
+        runs.start({
+          settings: task,
+          device: used,
+          source,
+          weights: bytes,
+          onMisfit: () => onImported(undefined),
+          untrained: true,
+          name: `Imported: ${file.name}`,
+        });
       }
     } catch (error) {
       onImported(undefined);

@@ -64,7 +64,7 @@ const Confusion = memo(function Confusion({ assessment, classes }: { assessment:
     <div className="confusion-view">
       <div className="table-frame" tabIndex={0} role="region" aria-label="Confusion matrix">
         <table className="confusion">
-          <caption>Labels down, answers across; {write.count(count)} test pictures</caption>
+          <caption>Labels down, answers across; {write.counted(count, "test picture")}</caption>
           <thead>
             <tr>
               <td />

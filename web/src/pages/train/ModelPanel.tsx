@@ -34,7 +34,7 @@ export function ModelPanel({ layers, report, input, classes, onChange }: Props) 
   const set = (next: readonly LayerSpec[]) => onChange(writeLayers(next));
   const name = nameOf(writeLayers(layers));
   return (
-    <Panel title="Model" note={<span aria-live="polite">{write.count(report.parameters)} parameters</span>}>
+    <Panel title="Model" note={<span aria-live="polite">{write.counted(report.parameters, "parameter")}</span>}>
       <div className="stack">
         <Segments<ModelName | "own">
           label="Model"

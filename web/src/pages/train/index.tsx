@@ -1,9 +1,10 @@
 /** The page Train: choose, train, watch, look inside, compare, share. */
 
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import { useDevice } from "../../app/device.js";
+import { Misread } from "../../app/Misread.js";
 import { shareLink, useSettings } from "../../app/route.js";
-import { Button, Notice, PageHead } from "../../ui/index.js";
+import { Button, Fields, Notice, PageHead, useFields } from "../../ui/index.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
 import { runs } from "../../work/runs.js";
@@ -63,6 +64,8 @@ function ResumeOffer() {
 export default function TrainPage() {
   const [settings, change] = useSettings(trainSchema);
   const [imported, setImported] = useState<Imported>();
+  const misfit = useCallback(() => setImported(undefined), []);
+  const fields = useFields();
   useChanges(own.changes);
   const { set } = own;
   const chosen = settings.data !== "mnist" && own.kind === settings.data ? set : undefined;
@@ -71,25 +74,29 @@ export default function TrainPage() {
   const layers = readLayers(settings.layers) ?? [];
   const model = checkLayers(layers, input, classes);
   const source = own.source(settings.data);
-  const problem = model.problem ?? (source === undefined ? "Choose the files of the data set first" : undefined);
+  const problem =
+    fields.problem ?? model.problem ?? (source === undefined ? "Choose the files of the data set first" : undefined);
 
   return (
     <>
       <PageHead title="Train">
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
+      <Misread schema={trainSchema} />
       <ResumeOffer />
       <div className="train">
         <div className="train-side">
-          <DataPanel settings={settings} change={change} />
-          <ModelPanel
-            layers={layers}
-            report={model}
-            input={input}
-            classes={classes}
-            onChange={(text) => change({ layers: text })}
-          />
-          <TrainingPanel settings={settings} change={change} />
+          <Fields tell={fields.tell}>
+            <DataPanel settings={settings} change={change} />
+            <ModelPanel
+              layers={layers}
+              report={model}
+              input={input}
+              classes={classes}
+              onChange={(text) => change({ layers: text })}
+            />
+            <TrainingPanel settings={settings} change={change} />
+          </Fields>
         </div>
         <div className="train-main">
           <Controls
@@ -97,6 +104,7 @@ export default function TrainPage() {
             source={source}
             problem={problem}
             weights={imported?.use === true ? imported.bytes : undefined}
+            onMisfit={misfit}
             link={() => shareLink("train", trainSchema, settings)}
           />
           <Curves />
