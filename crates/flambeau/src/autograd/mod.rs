@@ -1,21 +1,21 @@
 //! Automatic differentiation. It only adds nodes to the lazy graph: gradients are tensors like any other, and
 //! gradients of gradients need nothing extra.
 
+mod backward;
 mod checkpoint;
 mod custom;
 mod draws;
-mod engine;
 pub(crate) mod function;
 mod gradcheck;
 mod hook;
 mod mode;
 
 pub(crate) use crate::op::{Saves, Vjp};
+pub(crate) use backward::backward;
+pub use backward::{BackwardOptions, grad, grad_with};
 pub use checkpoint::checkpoint;
 pub use custom::{Context, CustomFunction};
 pub(crate) use draws::drawn;
-pub(crate) use engine::backward;
-pub use engine::{BackwardOptions, grad, grad_with};
 pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
 #[cfg(not(target_arch = "wasm32"))]
 pub use gradcheck::{gradcheck_blocking, gradgradcheck_blocking};

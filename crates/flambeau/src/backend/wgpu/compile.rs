@@ -2,7 +2,7 @@
 //!
 //! All pipelines that a plan needs are known before the first is compiled, and are asked for together.
 
-use super::forms::{Form, Shader};
+use super::forms::{Form, FormShader};
 use super::heat::Heat;
 use super::runtime::{GpuBuffer, KernelWork, Pipeline, Request, Runtime, Specialise};
 use super::written::{Own, Written};
@@ -90,20 +90,20 @@ const BLOCKS: usize = if cfg!(target_arch = "wasm32") { 1 } else { 16 };
 pub(super) struct Numbers {
     /// What every block holds but for the words that differ from run to run.
     bytes: Vec<u8>,
-    blocks: Vec<Block>,
+    blocks: Vec<KeptBlock>,
     /// The block of the latest run.
     current: usize,
     /// Blocks at most.
     most: usize,
 }
 
-struct Block {
+struct KeptBlock {
     /// What it holds, once `memory` is there.
     bytes: Vec<u8>,
     memory: Option<GpuBuffer>,
 }
 
-impl Block {
+impl KeptBlock {
     /// Has it these words, given with their byte offsets?
     fn holds(&self, words: &[(usize, u32)]) -> bool {
         let held = |&(offset, word): &(usize, u32)| self.bytes[offset..offset + 4] == word.to_le_bytes();
@@ -146,7 +146,7 @@ impl Numbers {
             self.current = (self.current + 1) % self.most.max(1);
             if self.current >= self.blocks.len() {
                 self.current = self.blocks.len();
-                self.blocks.push(Block { bytes: self.bytes.clone(), memory: None });
+                self.blocks.push(KeptBlock { bytes: self.bytes.clone(), memory: None });
             }
         }
         let block = &mut self.blocks[self.current];
@@ -323,7 +323,7 @@ impl CompiledPlan {
                         compiled.scratch.extend(&shader.program.scratch);
                     }
                     let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
-                    for (number, Shader { program, .. }) in form.shaders.iter().enumerate() {
+                    for (number, FormShader { program, .. }) in form.shaders.iter().enumerate() {
                         if let Some(checked) = program.checks.clone() {
                             compiled.checks.push(Check { node: call.node, checked });
                         }

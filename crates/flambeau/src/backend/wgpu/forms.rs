@@ -11,20 +11,20 @@ use std::sync::Arc;
 /// A form and its shaders.
 pub(super) struct Form {
     kernel: Option<Kernel>,
-    pub shaders: Vec<Shader>,
+    pub shaders: Vec<FormShader>,
 }
 
 /// One shader of a form.
-pub(super) struct Shader {
+pub(super) struct FormShader {
     /// Its numbers are those of the form: see [`Own::number`].
     pub program: Program,
     pub text: ShaderText,
 }
 
-impl Shader {
-    pub fn new(program: Program) -> Shader {
+impl FormShader {
+    pub fn new(program: Program) -> FormShader {
         let text = program.source.clone().into();
-        Shader { program, text }
+        FormShader { program, text }
     }
 
     /// What a pipeline of it is made from.
@@ -47,7 +47,7 @@ impl Shader {
 
 impl Form {
     /// The form of a kernel with these shaders.
-    pub fn new(kernel: &Kernel, shaders: Vec<Shader>, runtime: &Runtime) -> Form {
+    pub fn new(kernel: &Kernel, shaders: Vec<FormShader>, runtime: &Runtime) -> Form {
         let gains = runtime.config().specialise == Specialise::WhenHot
             && shaders.iter().any(|shader| shader.program.specialise);
         Form { kernel: gains.then(|| kernel.clone()), shaders }
@@ -55,11 +55,11 @@ impl Form {
 
     /// A shader that belongs to no kernel.
     pub fn apart(program: Program) -> Form {
-        Form { kernel: None, shaders: vec![Shader::new(program)] }
+        Form { kernel: None, shaders: vec![FormShader::new(program)] }
     }
 
     /// A shader with its sizes in the text, where that is worth it and can take the place of the general one.
-    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Shader> {
+    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<FormShader> {
         let general = &self.shaders[number].program;
         let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
         let block = Some(general.params.clone().into());
@@ -67,7 +67,7 @@ impl Form {
         let program = programs.into_iter().nth(number)?;
         let fits = program.takes_the_place_of(general);
         debug_assert!(fits, "what {} reads is bound for both of its texts", general.label);
-        fits.then(|| Shader::new(program))
+        fits.then(|| FormShader::new(program))
     }
 }
 

@@ -5,7 +5,7 @@
 //! for and which of the run's numbers they take; what remains without these is a kernel's *form*, and its shaders are kept by
 //! that.
 
-use super::forms::{Form, Shader, first_tier, programs_of};
+use super::forms::{Form, FormShader, first_tier, programs_of};
 use super::runtime::{Runtime, ShaderText};
 use crate::error::Result;
 use crate::host::mapped;
@@ -58,7 +58,8 @@ impl Written {
         let mut known = self.lock();
         let mut new: FxHashMap<&Kernel, Arc<Form>> = FxHashMap::default();
         for (kernel, programs) in missing.into_iter().zip(programs) {
-            let shaders: Vec<Shader> = programs?.into_iter().map(|program| known.shader(program)).collect();
+            let shaders: Vec<FormShader> =
+                programs?.into_iter().map(|program| known.shader(program)).collect();
             new.insert(kernel, Arc::new(Form::new(kernel, shaders, runtime)));
         }
         known.keep(&new);
@@ -76,10 +77,10 @@ impl Written {
 }
 
 impl Known {
-    fn shader(&mut self, mut program: Program) -> Shader {
+    fn shader(&mut self, mut program: Program) -> FormShader {
         let text = self.shared(program.source);
         program.source = text.text().clone();
-        Shader { program, text }
+        FormShader { program, text }
     }
 
     fn shared(&mut self, text: Arc<str>) -> ShaderText {

@@ -1,6 +1,6 @@
 //! Shaders where they are not kept by form: in a browser, where every kilobyte of the module is fetched before the first step.
 
-use super::forms::{Form, Shader, first_tier, programs_of};
+use super::forms::{Form, FormShader, first_tier, programs_of};
 use super::runtime::Runtime;
 use crate::error::Result;
 use crate::ir::kernel::Kernel;
@@ -16,7 +16,8 @@ impl Written {
     pub fn forms(&self, kernels: &[&Kernel], runtime: &Runtime) -> Result<Vec<(Arc<Form>, Own)>> {
         let tier = first_tier(runtime);
         let form = |kernel: &&Kernel| {
-            let shaders = programs_of(kernel, tier, None, runtime)?.into_iter().map(Shader::new).collect();
+            let shaders =
+                programs_of(kernel, tier, None, runtime)?.into_iter().map(FormShader::new).collect();
             Ok((Arc::new(Form::new(kernel, shaders, runtime)), Own { node: None }))
         };
         kernels.iter().map(form).collect()

@@ -4,18 +4,18 @@
 //! - one [`Runtime::submit`] is one compute pass, and small ones that wait together are one `queue.submit`;
 //! - a steady loop creates no buffer, bind group or pipeline ([`GpuStats`] shows it);
 //! - every byte is in the ledger ([`MemoryStats`]);
-//! - no wgpu error panics, and after a fault (lost device, memory exhausted outside an allocation,
-//!   validation) every call gives that fault: bytes computed after it are never handed out.
+//! - no wgpu error panics, and after a device error (lost device, memory exhausted outside an allocation,
+//!   validation) every call gives that error: bytes computed after it are never handed out.
 //!
 //! What differs between native and web is in three places: finding adapters (`adapter`), catching
-//! errors (`fault`) and waiting (`wait`).
+//! errors (`device_error`) and waiting (`wait`).
 
 mod adapter;
 mod bind_group;
-mod fault;
+mod buffer_pool;
+mod device_error;
 mod outbox;
 mod pipeline;
-mod pool;
 mod queue;
 mod readback;
 mod stats;
@@ -30,10 +30,10 @@ mod tests;
 pub use adapter::{
     AdapterDescription, AdapterKind, GpuConfig, PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
+pub(crate) use buffer_pool::GpuBuffer;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use pipeline::Arriving;
 pub(crate) use pipeline::{Binding, Pipeline, PipelineKey, Request, ShaderText};
-pub(crate) use pool::GpuBuffer;
 pub(crate) use queue::{Dispatch, Uniforms, When};
 pub use stats::{GpuStats, MemoryStats};
 #[cfg(not(target_arch = "wasm32"))]
@@ -72,10 +72,10 @@ pub(crate) struct Runtime {
     description: AdapterDescription,
     limits: wgpu::Limits,
     config: GpuConfig,
-    faults: Arc<fault::Faults>,
+    device_error: Arc<device_error::DeviceError>,
     ledger: Arc<stats::Ledger>,
     counters: Arc<stats::Counters>,
-    pool: pool::Pool,
+    pool: buffer_pool::BufferPool,
     pipelines: pipeline::PipelineCache,
     #[cfg(not(target_arch = "wasm32"))]
     store: Option<store::Store>,
@@ -93,7 +93,7 @@ shared_by_threads!(Runtime {
     description,
     limits,
     config,
-    faults,
+    device_error,
     ledger,
     counters,
     pool,
@@ -167,9 +167,9 @@ impl Runtime {
             ..config.clone()
         };
         let ledger = Arc::new(stats::Ledger::default());
-        let faults = fault::Faults::watch(&device, ledger.clone());
+        let device_error = device_error::DeviceError::watch(&device, ledger.clone());
         let counters = Arc::new(stats::Counters::default());
-        let outbox = outbox::Outbox::new(&device, &queue, &faults, &counters);
+        let outbox = outbox::Outbox::new(&device, &queue, &device_error, &counters);
         #[cfg(not(target_arch = "wasm32"))]
         let store = store::Store::open(&device, &description, &config.pipeline_store);
         Ok(Arc::new(Runtime {
@@ -178,7 +178,7 @@ impl Runtime {
             description,
             limits,
             config,
-            faults,
+            device_error,
             ledger,
             counters,
             pool: Default::default(),
@@ -230,19 +230,19 @@ impl Runtime {
         &self.config
     }
 
-    /// The fault that stopped this runtime, if there was one. It stays.
+    /// The error that stopped this runtime, if there was one. It stays.
     pub fn error(&self) -> Option<Error> {
-        self.faults.get()
+        self.device_error.get()
     }
 
     fn check(&self) -> Result<()> {
-        self.faults.check()
+        self.device_error.check()
     }
 
     /// Destroys the device, as a driver reset would: every later call is `Err(DeviceLost)`.
     pub fn destroy(&self) {
         let turn = self.outbox.turn();
-        self.faults.set(Error::DeviceLost("destroy() was called".into()));
+        self.device_error.set(Error::DeviceLost("destroy() was called".into()));
         self.device.destroy();
         drop(turn);
         self.run_callbacks();

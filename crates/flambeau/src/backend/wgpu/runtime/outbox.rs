@@ -9,7 +9,7 @@
 //! together, as a *batch*: small evaluations that come faster than they can be submitted one by one, and a readback with the
 //! evaluation it reads.
 
-use super::fault::Faults;
+use super::device_error::DeviceError;
 use super::stats::Counters;
 use super::wait::Completion;
 use super::{lock, wait};
@@ -53,7 +53,7 @@ pub(super) struct UniformBlock {
 /// Kernels that run in order.
 pub(super) struct Submission {
     pub uniforms: Option<UniformBlock>,
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<BoundKernel>,
     /// Operations and bytes of all of them.
     pub work: u64,
     /// Where the times of the kernels go, if they are traced.
@@ -61,7 +61,7 @@ pub(super) struct Submission {
 }
 
 /// One run of a kernel.
-pub(super) struct Kernel {
+pub(super) struct BoundKernel {
     pub pipeline: wgpu::ComputePipeline,
     pub bindings: wgpu::BindGroup,
     pub groups: [u32; 3],
@@ -87,7 +87,7 @@ pub(super) struct Copy<'a> {
 struct Batch {
     encoder: Option<wgpu::CommandEncoder>,
     /// Kernels that go to the encoder as one pass: a pass each would cost more than they do.
-    kernels: Vec<Kernel>,
+    kernels: Vec<BoundKernel>,
     /// The uniform blocks that its kernels read: to be written again after it is submitted.
     blocks: SmallVec<[u64; 16]>,
     work: u64,
@@ -113,7 +113,7 @@ struct Waiting {
 pub(super) struct Outbox {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    faults: Arc<Faults>,
+    device_error: Arc<DeviceError>,
     counters: Arc<Counters>,
     waiting: Mutex<Waiting>,
     #[cfg(not(target_arch = "wasm32"))]
@@ -130,13 +130,13 @@ impl Outbox {
     pub fn new(
         device: &wgpu::Device,
         queue: &wgpu::Queue,
-        faults: &Arc<Faults>,
+        device_error: &Arc<DeviceError>,
         counters: &Arc<Counters>,
     ) -> Arc<Outbox> {
         Arc::new(Outbox {
             device: device.clone(),
             queue: queue.clone(),
-            faults: faults.clone(),
+            device_error: device_error.clone(),
             counters: counters.clone(),
             waiting: Mutex::default(),
             #[cfg(not(target_arch = "wasm32"))]
@@ -169,11 +169,11 @@ impl Outbox {
         self.close(&mut turn, batch);
     }
 
-    /// Copies after what waits, in one submission with the last of it. `None` after a fault.
+    /// Copies after what waits, in one submission with the last of it. `None` after a device error.
     pub fn copy_now(&self, copies: &[Copy]) -> Option<wgpu::SubmissionIndex> {
         let mut turn = lock(&self.turn);
         let mut batch = self.perform_waiting(&mut turn);
-        if self.faults.get().is_some() {
+        if self.device_error.get().is_some() {
             return None;
         }
         let is_alone = batch.encoder.is_none() && batch.kernels.is_empty();
@@ -202,7 +202,7 @@ impl Outbox {
     }
 
     fn perform(&self, turn: &mut Turn, batch: &mut Batch, work: Work) {
-        if self.faults.get().is_some() {
+        if self.device_error.get().is_some() {
             return;
         }
         match work {
@@ -304,7 +304,7 @@ impl Batch {
 
 fn pass(
     encoder: &mut wgpu::CommandEncoder,
-    kernels: &[Kernel],
+    kernels: &[BoundKernel],
     timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
 ) {
     let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes };

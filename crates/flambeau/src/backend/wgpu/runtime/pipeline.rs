@@ -6,7 +6,7 @@ mod arriving;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use arriving::Arriving;
 
-use super::{Runtime, fault, lock};
+use super::{Runtime, device_error, lock};
 use crate::error::{Error, Result};
 use crate::ir::program::Trust;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -181,7 +181,7 @@ impl Runtime {
 
     /// The pipeline for a request.
     ///
-    /// A source that does not compile is `Error::Shader` natively, and a fault in a browser.
+    /// A source that does not compile is `Error::Shader` natively, and a device error in a browser.
     pub fn pipeline(&self, request: Request) -> Result<Arc<Pipeline>> {
         self.check()?;
         if let Some(found) = self.pipelines.find(&request.key) {
@@ -295,7 +295,7 @@ impl Runtime {
             });
         }
         let kinds = [wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::Validation];
-        let created = fault::catch(&self.device, kinds, || self.create_pipeline(label, key));
+        let created = device_error::catch(&self.device, kinds, || self.create_pipeline(label, key));
         self.check()?;
         let (layout, raw) = created.map_err(|error| Error::Shader {
             label: label.clone(),

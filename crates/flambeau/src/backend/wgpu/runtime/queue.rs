@@ -1,9 +1,9 @@
 //! Work for the GPU: submissions of kernels, and writes from the host.
 
+use super::buffer_pool::Kind;
 #[cfg(not(target_arch = "wasm32"))]
 use super::outbox::Submitter;
-use super::outbox::{Copy, Kernel, Submission, UNSUBMITTED_BYTES, UniformBlock, Work};
-use super::pool::Kind;
+use super::outbox::{BoundKernel, Copy, Submission, UNSUBMITTED_BYTES, UniformBlock, Work};
 use super::trace::KernelWork;
 use super::{GpuBuffer, Pipeline, Runtime, bind_group, lock};
 use crate::error::{Error, Result};
@@ -217,7 +217,7 @@ impl Runtime {
     }
 
     /// The kernels with their bind groups, from the cache where they have been bound so before.
-    fn kernels(&self, uniform_block: Option<&GpuBuffer>, dispatches: &[Dispatch<'_>]) -> Vec<Kernel> {
+    fn kernels(&self, uniform_block: Option<&GpuBuffer>, dispatches: &[Dispatch<'_>]) -> Vec<BoundKernel> {
         let block_of = |dispatch: &Dispatch<'_>| uniform_block.filter(|_| dispatch.pipeline.has_uniform());
         let mut bind_groups = lock(&self.bind_groups);
         let mut missing: Vec<(usize, bind_group::Key)> = Vec::new();
@@ -241,7 +241,7 @@ impl Runtime {
             bound[number] = Some(group.clone());
             bind_groups.insert(key, group);
         }
-        let kernel = |(dispatch, bindings): (&Dispatch<'_>, Option<wgpu::BindGroup>)| Kernel {
+        let kernel = |(dispatch, bindings): (&Dispatch<'_>, Option<wgpu::BindGroup>)| BoundKernel {
             pipeline: dispatch.pipeline.raw().clone(),
             bindings: bindings.expect("what was not kept was created"),
             groups: dispatch.groups,

@@ -1,7 +1,7 @@
 //! Reading buffers back: any number of them with one submission, one staging buffer and one wait.
 
+use super::buffer_pool::Kind;
 use super::outbox::Copy;
-use super::pool::Kind;
 use super::wait::Signal;
 use super::{GpuBuffer, Runtime};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ impl Runtime {
     /// Copies the first bytes of each buffer to the host, as they are after all work submitted so far.
     ///
     /// The copy is submitted by the call itself; the future waits for it (natively by blocking when it is
-    /// polled). A fault at any time before the end is an error.
+    /// polled). A device error at any time before the end is an error.
     pub fn read(
         self: &Arc<Self>,
         what: &[(Arc<GpuBuffer>, u64)],

@@ -3,8 +3,8 @@
 //! While it is on, every kernel is a pass of its own, because a pass is what WebGPU can time. The kernels are the
 //! same, the gaps between kernels are a little longer. While it is off, a submission looks at one flag.
 
+use super::buffer_pool::STORAGE_USAGES;
 use super::outbox::Times;
-use super::pool::STORAGE_USAGES;
 use super::queue::Dispatch;
 use super::{Runtime, lock};
 use crate::error::{Error, Result};

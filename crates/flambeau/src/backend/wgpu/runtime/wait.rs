@@ -128,7 +128,7 @@ impl Runtime {
     /// Lets wgpu free what is done with and run its callbacks, without waiting.
     pub(super) fn run_callbacks(&self) {
         if let Err(error) = self.poll_device(wgpu::PollType::Poll) {
-            log::debug!("poll after a fault: {error}");
+            log::debug!("poll after a device error: {error}");
         }
     }
 
@@ -149,13 +149,14 @@ impl Runtime {
     }
 
     /// wgpu panics out of `Device::poll` when the driver loses the device during the wait: that panic
-    /// arises after wgpu has let go of its locks, and becomes a fault here.
+    /// arises after wgpu has let go of its locks, and stops the runtime here.
     fn try_poll(&self, poll_type: wgpu::PollType) -> std::result::Result<(), wgpu::PollError> {
         let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.device.poll(poll_type)));
         match polled {
             Ok(polled) => polled.map(drop),
             Err(_) => {
-                self.faults.set(Error::DeviceLost("the driver failed while waiting for the GPU".into()));
+                self.device_error
+                    .set(Error::DeviceLost("the driver failed while waiting for the GPU".into()));
                 Ok(())
             }
         }

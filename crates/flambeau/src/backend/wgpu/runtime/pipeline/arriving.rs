@@ -1,7 +1,7 @@
 //! Pipelines that nobody waits for, where they are compiled beside the thread that asks: in a browser.
 //!
 //! WebGPU answers the end of an error scope when it has done what was asked for inside: that a pipeline is there, or why it will
-//! not be, is known by its scope. An error stays there; it is no fault of the device.
+//! not be, is known by its scope. An error stays there; it does not stop the runtime.
 
 use super::{Pipeline, Request};
 use crate::backend::wgpu::runtime::Runtime;

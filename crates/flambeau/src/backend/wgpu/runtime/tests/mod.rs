@@ -1,7 +1,7 @@
 //! The runtime on a software adapter: what it does. A machine without such an adapter fails these tests:
 //! nothing is skipped.
 
-mod faults;
+mod device_errors;
 
 use super::*;
 use crate::ir::program::Trust;
@@ -321,7 +321,7 @@ fn work_that_waits_is_one_submission_with_the_readback() {
 fn a_runtime_that_is_dropped_finishes_what_was_handed_over() {
     let runtime = runtime();
     let (device, queue) = (runtime.device.clone(), runtime.queue.clone());
-    let usage = pool::STORAGE_USAGES;
+    let usage = buffer_pool::STORAGE_USAGES;
     let descriptor = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
     let users = device.create_buffer(&descriptor);
     let out = runtime.adopt_buffer(users.clone()).unwrap();

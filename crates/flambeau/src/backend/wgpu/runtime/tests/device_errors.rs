@@ -1,4 +1,4 @@
-//! The runtime on a software adapter: what it refuses, and what it does after a fault.
+//! The runtime on a software adapter: what it refuses, and what it does after a device error.
 
 use super::*;
 

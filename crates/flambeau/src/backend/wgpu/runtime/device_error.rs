@@ -1,4 +1,4 @@
-//! Faults: the sticky error of a runtime, and catching the errors that need not be sticky.
+//! The sticky error of a runtime, and catching the errors that need not be sticky.
 //!
 //! An error that nobody caught means that something on the device is not what its user believes, so the
 //! first one stops the runtime for good. Natively the errors of creating a buffer or a pipeline are
@@ -11,30 +11,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
-pub(super) struct Faults {
+pub(super) struct DeviceError {
     raised: AtomicBool,
     first: Mutex<Option<Error>>,
 }
 
-impl Faults {
+impl DeviceError {
     /// Hears of every error on `device` from now on.
-    pub fn watch(device: &wgpu::Device, ledger: Arc<Ledger>) -> Arc<Faults> {
-        let faults = Arc::new(Faults::default());
-        let uncaptured = faults.clone();
+    pub fn watch(device: &wgpu::Device, ledger: Arc<Ledger>) -> Arc<DeviceError> {
+        let device_error = Arc::new(DeviceError::default());
+        let uncaptured = device_error.clone();
         device.on_uncaptured_error(Arc::new(move |error| uncaptured.set(describe(error, &ledger))));
-        let lost = faults.clone();
+        let lost = device_error.clone();
         device.set_device_lost_callback(move |reason, message| {
             let message = if message.is_empty() { format!("{reason:?}") } else { message };
             lost.set(Error::DeviceLost(message));
         });
-        faults
+        device_error
     }
 
-    /// Stops the runtime; the first fault is kept, because later ones follow from it.
+    /// Stops the runtime; the first error is kept, because later ones follow from it.
     pub fn set(&self, error: Error) {
         let mut first = lock(&self.first);
         if first.is_none() {
-            log::error!("gpu fault: {error}");
+            log::error!("the device stops: {error}");
             *first = Some(error);
             self.raised.store(true, Ordering::Release);
         }
@@ -73,7 +73,7 @@ pub(super) fn catch<T>(
     inner.or(outer).map_or(Ok(created), Err)
 }
 
-/// Runs `create`; its errors arrive later, as faults.
+/// Runs `create`; its errors arrive later, and stop the runtime.
 #[cfg(target_arch = "wasm32")]
 pub(super) fn catch<T>(
     _: &wgpu::Device,

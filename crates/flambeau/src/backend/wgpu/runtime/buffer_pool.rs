@@ -3,7 +3,7 @@
 //! A buffer whose last handle is dropped goes back to the pool at once: work that uses it has been
 //! submitted or handed over, and the queue runs what reuses it after that work. Contents are not cleared.
 
-use super::{MemoryStats, Runtime, fault, lock};
+use super::{MemoryStats, Runtime, device_error, lock};
 use crate::error::{Error, Result};
 use crate::ir::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
@@ -171,7 +171,7 @@ impl Drop for GpuBuffer {
 type Waiting = Vec<(u64, wgpu::Buffer)>;
 
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct BufferPool {
     /// The buffers that wait for reuse, by kind and capacity, with their numbers from the highest to the lowest. The lowest
     /// goes first: then it does not matter in which order a step gave its buffers back, and the next step binds the same ones.
     free: Mutex<FxHashMap<(Kind, u64), Waiting>>,
@@ -180,7 +180,7 @@ pub(super) struct Pool {
     refused: AtomicU64,
 }
 
-impl Pool {
+impl BufferPool {
     fn new_id(&self) -> u64 {
         self.buffers_numbered.fetch_add(1, Ordering::Relaxed)
     }
@@ -325,7 +325,7 @@ impl Runtime {
             mapped_at_creation: false,
         };
         let kinds = [wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Validation];
-        let created = fault::catch(&self.device, kinds, || self.device.create_buffer(&descriptor));
+        let created = device_error::catch(&self.device, kinds, || self.device.create_buffer(&descriptor));
         self.check()?;
         created.map_err(|error| match error {
             wgpu::Error::OutOfMemory { .. } => {
