@@ -73,7 +73,7 @@ fn expand(input: DeriveInput) -> Result<TokenStream> {
 fn visits(fields: &Fields) -> Result<Vec<TokenStream>> {
     let mut visits = Vec::new();
     for (index, field) in fields.iter().enumerate() {
-        let attributes = FieldAttributes::of(field)?;
+        let attributes = FieldAttributes::of(field, "module")?;
         if attributes.skip {
             continue;
         }
@@ -84,7 +84,11 @@ fn visits(fields: &Fields) -> Result<Vec<TokenStream>> {
                 (quote!(self.#index), index.index.to_string())
             }
         };
-        let name = attributes.name.unwrap_or(field_name);
+        // The parts of a flattened field are visited under no name of its own.
+        let name = match attributes.flatten {
+            true => String::new(),
+            false => attributes.name.unwrap_or(field_name),
+        };
         visits.push(
             quote_spanned! { field.ty.span() => visit(#name, ::flambeau::nn::Part::Module(&#access)); },
         );
@@ -98,22 +102,24 @@ fn plain(ident: &Ident) -> String {
     text.strip_prefix("r#").map_or(text.clone(), str::to_owned)
 }
 
+/// What both derives take on a field.
 #[derive(Default)]
 struct FieldAttributes {
     skip: bool,
-    /// The name to visit under; empty for flattened fields.
+    flatten: bool,
     name: Option<String>,
 }
 
 impl FieldAttributes {
-    fn of(field: &Field) -> Result<FieldAttributes> {
+    /// Those in the attribute of a derive, `module` or `setting`.
+    fn of(field: &Field, derive: &str) -> Result<FieldAttributes> {
         let mut found = FieldAttributes::default();
-        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
+        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident(derive)) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("skip") {
                     found.skip = true;
                 } else if meta.path.is_ident("flatten") {
-                    found.name = Some(String::new());
+                    found.flatten = true;
                 } else if meta.path.is_ident("name") {
                     found.name = Some(meta.value()?.parse::<LitStr>()?.value());
                 } else {

@@ -1,10 +1,10 @@
 //! `#[derive(Settings)]`: what can be set of a struct by name, over its defaults. See `flambeau::settings`.
 
-use crate::plain;
+use crate::{FieldAttributes, plain};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Lit, LitStr, Meta, Result};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Lit, Meta, Result};
 
 pub fn expand(input: DeriveInput) -> Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
@@ -15,7 +15,7 @@ pub fn expand(input: DeriveInput) -> Result<TokenStream> {
         let Some(ident) = &field.ident else {
             return Err(Error::new(field.span(), "derive(Settings) takes fields with names"));
         };
-        let attributes = FieldAttributes::of(field)?;
+        let attributes = FieldAttributes::of(field, "setting")?;
         if attributes.skip {
             continue;
         }
@@ -66,32 +66,4 @@ fn about(attributes: &[Attribute]) -> String {
         _ => None,
     });
     lines.collect::<Vec<_>>().join(" ")
-}
-
-#[derive(Default)]
-struct FieldAttributes {
-    skip: bool,
-    flatten: bool,
-    name: Option<String>,
-}
-
-impl FieldAttributes {
-    fn of(field: &Field) -> Result<FieldAttributes> {
-        let mut found = FieldAttributes::default();
-        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("setting")) {
-            attribute.parse_nested_meta(|meta| {
-                if meta.path.is_ident("skip") {
-                    found.skip = true;
-                } else if meta.path.is_ident("flatten") {
-                    found.flatten = true;
-                } else if meta.path.is_ident("name") {
-                    found.name = Some(meta.value()?.parse::<LitStr>()?.value());
-                } else {
-                    return Err(meta.error("a field takes `skip`, `flatten` or `name = \"…\"`"));
-                }
-                Ok(())
-            })?;
-        }
-        Ok(found)
-    }
 }

@@ -1,6 +1,6 @@
 //! Matrix products by a short shader: the first text of products and convolutions on devices where compiling is what a first
 //! step waits for (browsers). It serves all sizes, whatever divides them, so that a batch of another size needs none that is
-//! new. It is also several times slower than the others, and gives way to the specialised text once a plan is hot.
+//! new. It is also slower than the others, and gives way to the specialised text once a plan is hot.
 //!
 //! A workgroup makes 32 × 32 results. Each round it brings a few steps of the depth of both operands to workgroup memory,
 //! element by element, and every thread adds the products of its 4 × 4 results, step by step:

@@ -33,7 +33,7 @@ pub struct GpuConfig {
     pub specialise: Specialise,
     /// Products and convolutions begin with a short kernel that serves all sizes: it is compiled in a fraction of the time,
     /// and gives way to those with their sizes in them when a plan is hot ([`Specialise::WhenHot`]). The default in browsers,
-    /// where compiling takes longest and nothing of it can be kept; not with `avoid_barriers`.
+    /// where compiling takes longest and the library can keep nothing of it; not with `avoid_barriers`.
     pub compact: bool,
     /// Whether reductions use subgroups.
     pub subgroups: Subgroups,
