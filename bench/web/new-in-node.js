@@ -38,10 +38,13 @@ function counted(device) {
     asks.beside += 1;
     underWay += 1;
     asks.atOnce = Math.max(asks.atOnce, underWay);
+    const from = performance.now();
     const made = timed("pipelines", () => createComputePipelineAsync.call(device, descriptor));
+    const { list } = asks;
     const end = () => {
       underWay -= 1;
       asks.lastKernel = performance.now();
+      list.push({ kernel: descriptor.label, asked: from - asks.start, took: asks.lastKernel - from });
     };
     made.then(end, end);
     return made;
@@ -67,7 +70,7 @@ Object.defineProperty(globalThis, "navigator", {
 });
 
 async function measure(contender) {
-  asks = { adapter: 0, device: 0, modules: 0, pipelines: 0, waitedFor: 0, beside: 0, atOnce: 0, lastKernel: 0 };
+  asks = { adapter: 0, device: 0, modules: 0, pipelines: 0, waitedFor: 0, beside: 0, atOnce: 0, lastKernel: 0, list: [], start: performance.now() };
   const at = {};
   const moments = Object.fromEntries(
     ["start", "loaded", "opened", "step"].map((moment) => [moment, () => (at[moment] = performance.now())]),
@@ -95,16 +98,21 @@ async function measure(contender) {
     pipelines,
     waitedForKernels: Math.max(0, lastKernel - described),
     waited: all - host,
-    kernels: { waitedFor, beside, atOnce },
+    kernels: { waitedFor, beside, atOnce, list: asks.list.splice(0) },
   };
   const others = [];
-  for (const samples of [batch - 3, batch >> 1, batch + 9, batch - 7]) others.push((await take(samples)).all);
+  for (const samples of [batch - 3, batch >> 1, batch + 9, batch - 7]) {
+    const before = asks.beside + asks.waitedFor;
+    const { all, host } = await take(samples);
+    others.push({ samples, all, host, kernels: asks.beside + asks.waitedFor - before, list: asks.list.splice(0) });
+  }
   const again = [];
   for (let count = 0; count < 40; count += 1) again.push((await take(batch)).all);
   return { contender, net: name, batch, first, others, settled: middle(again.slice(30)), worst: worst(again) };
 }
 
 const show = (milliseconds) => milliseconds.toFixed(1);
+const other = ({ samples, all, host, kernels }) => `${samples}: ${show(all)} ms (host ${show(host)}, ${kernels} new kernels)`;
 for (const contender of asked.length > 0 ? asked : ["flambeau"]) {
   try {
     const found = await measure(contender);
@@ -114,8 +122,8 @@ for (const contender of asked.length > 0 ? asked : ["flambeau"]) {
     }
     const { total, moduleLoaded, deviceOpen, adapter, device, data, host, modules, pipelines, waited, kernels } = found.first;
     console.log(
-      `${contender}, ${name}, batch ${batch}: first loss after ${show(total)} ms; other batch sizes ${found.others.map(show).join(", ")} ` +
-        `ms; then ${show(found.settled)} ms a step, ${show(found.worst)} at worst\n` +
+      `${contender}, ${name}, batch ${batch}: first loss after ${show(total)} ms; other batch sizes ${found.others.map(other).join(", ")}; ` +
+        `then ${show(found.settled)} ms a step, ${show(found.worst)} at worst\n` +
         `  ${moduleLoaded === undefined ? "" : `module loaded after ${show(moduleLoaded)} ms, `}device open after ${show(deviceOpen)} ` +
         `(adapter ${show(adapter)}, device ${show(device)}), data and parameters ${show(data)}; the first step on the host ` +
         `${show(host)} (shader modules ${show(modules)}, asking for kernels ${show(pipelines)}), then waited ${show(waited)}; ` +

@@ -20,6 +20,10 @@ await build({
   format: "esm",
   platform: inNode === undefined ? "browser" : "node",
   outExtension: { ".js": ".mjs" },
+  // TensorFlow.js asks for Node's own modules by `require`.
+  ...(inNode !== undefined && {
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+  }),
   external: ["flambeau", "webgpu"],
   plugins: [
     {

@@ -25,6 +25,8 @@ use crate::shape::Shape;
 
 /// Where a part of a buffer may start, in bytes: WebGPU's default.
 pub(crate) const PART_ALIGNMENT: u64 = 256;
+/// Bytes at whose multiples the numbers of a kernel begin in the uniform block: WebGPU's default limit.
+pub(crate) const UNIFORM_ALIGNMENT: usize = 256;
 
 /// Shape and dtype of one output of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! Programs: a shader with its buffers, numbers and size, as a backend dispatches it.
 
+use super::UNIFORM_ALIGNMENT;
 use super::access::DataOffset;
 use crate::dtype::Lane;
 use crate::error::Error;
@@ -99,6 +100,9 @@ pub(crate) struct Program {
     pub checks: Option<Checked>,
     /// Is it worth a specialised text?
     pub specialise: bool,
+    /// Does it only make something of what the program before it has left in a scratch buffer, which the specialised text of
+    /// that one does itself?
+    pub completes: bool,
     /// Does it find its numbers in the block of another, instead of having one in the order of `params`?
     pub finds_numbers: bool,
 }
@@ -106,12 +110,29 @@ pub(crate) struct Program {
 impl Program {
     /// Can it run instead of another with that one's buffers and numbers?
     pub fn takes_the_place_of(&self, other: &Program) -> bool {
-        let is_there = |param: &Param| param.constant().is_some() || other.params.contains(param);
         let has_numbers = match self.finds_numbers {
-            true => self.params.iter().all(is_there),
+            true => self.finds(&other.params),
             false => self.params == other.params,
         };
         has_numbers && (&self.bindings, &self.scratch) == (&other.bindings, &other.scratch)
+    }
+
+    /// Can it run instead of two, of which the second completes what the first begins? Their numbers are `block`.
+    pub fn takes_the_place_of_both(&self, block: &[Param]) -> bool {
+        self.finds_numbers && self.finds(block) && self.scratch.is_empty()
+    }
+
+    /// Are all of its numbers that may change in a block?
+    fn finds(&self, block: &[Param]) -> bool {
+        self.params.iter().all(|param| param.constant().is_some() || block.contains(param))
+    }
+
+    /// The numbers of this program and of the one after it as they lie in memory, where each begins at a place that a uniform
+    /// binding may begin at.
+    pub fn numbers_with(&self, next: &Program) -> Arc<[Param]> {
+        let room = self.params.len().next_multiple_of(UNIFORM_ALIGNMENT / 4);
+        let gap = std::iter::repeat_n(Param::Fixed(0), room - self.params.len());
+        self.params.iter().cloned().chain(gap).chain(next.params.iter().cloned()).collect()
     }
 }
 

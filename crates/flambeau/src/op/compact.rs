@@ -11,11 +11,13 @@
 //! ```
 //!
 //! With slices, groups of 64 threads take 16 steps of a round each, and their sums are added up in order at the end: as
-//! `matmul::tiled` does it. The order of sums is that of the text that takes over, so that nobody sees when it does. Loops begin
-//! at a zero that no compiler knows: none unrolls them, and what they call is in the shader once.
+//! `matmul::tiled` does it. The order of sums is that of the text that takes over, so that nobody sees when it does. How many
+//! slices there are, and along which side neighbouring threads read neighbours, are numbers where they differ from product to
+//! product, so that one text is enough. Loops begin at a zero that no compiler knows: none unrolls them, and what they call is
+//! in the shader once.
 
 use crate::ir::program::Program;
-use crate::shader::{Entry, Shader, ZERO};
+use crate::shader::{Entry, Params, Shader, ZERO};
 
 /// Rows and columns of results of a workgroup.
 const TILE: usize = 32;
@@ -31,12 +33,19 @@ const LOADS: usize = TILE * STEPS / THREADS;
 /// The left one's are at `row` and `left_step`, the right one's at `column` and `right_step`: numbers of the whole product.
 /// They may be beyond the end. What is found there is never used, but must be in memory.
 pub(super) struct Side {
-    /// Do neighbouring threads bring neighbours along the depth? Else along rows or columns.
-    pub along_depth: bool,
-    /// Lines that need only what is the same for all elements of a thread: the row or column, or, along the depth, the step.
-    pub known: String,
+    pub order: Order,
     /// The element.
     pub element: String,
+}
+
+/// Which neighbours neighbouring threads bring.
+pub(super) enum Order {
+    /// Neighbours along the depth, after lines that need only the step.
+    AlongDepth(String),
+    /// Neighbours along rows or columns, after lines that need only the row or column.
+    Across(String),
+    /// A number of the block says whether they are neighbours along the depth.
+    Told(bool),
 }
 
 /// What is multiplied, in WGSL.
@@ -50,8 +59,9 @@ pub(super) struct Product {
     pub right: Side,
     /// The number of the result at `row` and `column`.
     pub target: String,
-    /// Groups of threads that share the depth of a round.
+    /// Groups of threads that share the depth of a round, and how many a workgroup has room for.
     pub slices: usize,
+    pub most_slices: usize,
 }
 
 /// WGSL of how one operand comes to workgroup memory.
@@ -65,51 +75,76 @@ struct Loads {
 
 impl Side {
     /// `x` is the name of the row or column, `origin` that of the tile's first; its lines begin at `lines`.
-    fn loads(&self, [x, step, origin]: [&str; 3], lines: usize, slices: usize) -> Loads {
-        let Side { along_depth, known, element } = self;
-        let threads = THREADS * slices;
-        let (fixed, length) = if *along_depth { (step, STEPS * slices) } else { (x, TILE) };
-        let (here, others) = (format!("{fixed}_here"), threads / length);
-        let once = format!("    let {here} = thread % {length}u;\n");
-        let moving = format!("thread / {length}u + i * {others}u");
-        let store = |x_here: &str, line: &str| {
-            format!(
-                "            lines[{lines}u + {line} * 8u + (({x_here} / 4u) ^ ({line} % 8u))][{x_here} % 4u] = {element};\n"
-            )
-        };
-        match along_depth {
-            true => Loads {
-                once,
-                a_round: format!("        let {step} = k0 + {here};\n{known}"),
+    fn loads(&self, [x, step, origin]: [&str; 3], lines: usize, slices: usize, params: &mut Params) -> Loads {
+        let Side { order, element } = self;
+        // Threads that follow each other, and how many such lines of threads there are.
+        let length = |along_depth: bool| if along_depth { STEPS * slices } else { TILE };
+        let others = |along_depth: bool| THREADS * slices / length(along_depth);
+        let store = format!(
+            "            lines[{lines}u + {step}_here * 8u + (({x}_here / 4u) ^ ({step}_here % 8u))][{x}_here % 4u] = {element};\n"
+        );
+        match order {
+            Order::AlongDepth(known) => Loads {
+                once: format!("    let {step}_here = thread % {}u;\n", length(true)),
+                a_round: format!("        let {step} = k0 + {step}_here;\n{known}"),
                 each: format!(
-                    "            let {x}_here = {moving};\n            let {x} = {origin} + {x}_here;\n{}",
-                    store(&format!("{x}_here"), &here)
+                    "            let {x}_here = thread / {}u + i * {}u;
+            let {x} = {origin} + {x}_here;
+{store}",
+                    length(true),
+                    others(true)
                 ),
             },
-            false => Loads {
-                once: format!("{once}    let {x} = {origin} + {here};\n{known}"),
+            Order::Across(known) => Loads {
+                once: format!(
+                    "    let {x}_here = thread % {TILE}u;\n    let {x} = {origin} + {x}_here;\n{known}"
+                ),
                 a_round: String::new(),
                 each: format!(
-                    "            let {step}_here = {moving};\n            let {step} = k0 + {step}_here;\n{}",
-                    store(&here, &format!("{step}_here"))
+                    "            let {step}_here = thread / {TILE}u + i * {}u;
+            let {step} = k0 + {step}_here;
+{store}",
+                    others(false)
                 ),
             },
+            Order::Told(along_depth) => {
+                let [length, others, along_depth] =
+                    [length(*along_depth), others(*along_depth), usize::from(*along_depth)]
+                        .map(|number| params.size(number));
+                Loads {
+                    once: format!(
+                        "    let {x}_fixed = thread % {length};\n    let {x}_first = thread / {length};\n"
+                    ),
+                    a_round: String::new(),
+                    each: format!(
+                        "            let {x}_moving = {x}_first + i * {others};
+            let {x}_here = select({x}_fixed, {x}_moving, {along_depth} == 1u);
+            let {step}_here = select({x}_moving, {x}_fixed, {along_depth} == 1u);
+            let {x} = {origin} + {x}_here;
+            let {step} = k0 + {step}_here;
+{store}"
+                    ),
+                }
+            }
         }
     }
 }
 
 /// Finishes a shader that hands on results one by one.
 pub(super) fn finish(mut shader: Shader, product: &Product) -> Program {
-    let Product { sizes: [rows, columns, products], begin, left, right, target, slices } = product;
+    let Product { sizes: [rows, columns, products], begin, left, right, target, slices, most_slices } =
+        product;
     let (down, across) = (rows.div_ceil(TILE), columns.div_ceil(TILE));
     let tiles = down * across * products;
+    let params = &mut shader.params;
     let [tiles_there, tiles_down, tiles_across, all_rows, all_columns] =
-        [tiles, down, across, *rows, *columns].map(|size| shader.params.size(size));
-    let lines = STEPS * slices * TILE / 4;
+        [tiles, down, across, *rows, *columns].map(|size| params.size(size));
+    let lines = STEPS * most_slices * TILE / 4;
+    let of_left = left.loads(["row", "left_step", "row0"], 0, *slices, params);
+    let of_right = right.loads(["column", "right_step", "column0"], lines, *slices, params);
+    let teams = Slices::new(*slices, *most_slices, params);
     shader.share("lines", "vec4<f32>", 2 * lines);
     shader.specialise = true;
-    let of_left = left.loads(["row", "left_step", "row0"], 0, *slices);
-    let of_right = right.loads(["column", "right_step", "column0"], lines, *slices);
     let body = format!(
         "    let column0 = tile % {tiles_across} * {TILE}u;
     let row0 = tile / {tiles_across} % {tiles_down} * {TILE}u;
@@ -121,11 +156,11 @@ pub(super) fn finish(mut shader: Shader, product: &Product) -> Program {
     var sum1 = vec4<f32>();
     var sum2 = vec4<f32>();
     var sum3 = vec4<f32>();
-    for (var k0 = first; k0 < end; k0 += {depth}u) {{
-{round_left}{round_right}        for (var i = {ZERO}; i < {LOADS}u; i++) {{
+    for (var k0 = first; k0 < end; k0 += {depth}) {{
+{round_left}{round_right}        for (var i = {ZERO}; i < {loads}; i++) {{
 {each_left}{each_right}        }}
         workgroupBarrier();
-        let last = min((slice + 1u) * {STEPS}u, end - k0);
+        let last = {last};
         for (var line = slice * {STEPS}u + {ZERO}; line < last; line++) {{
             let a = lines[line * 8u + (row_thread ^ (line % 8u))];
             let b = lines[{lines}u + line * 8u + (column_thread ^ (line % 8u))];
@@ -151,21 +186,51 @@ pub(super) fn finish(mut shader: Shader, product: &Product) -> Program {
         round_right = of_right.a_round,
         each_left = of_left.each,
         each_right = of_right.each,
-        depth = STEPS * slices,
-        join = if *slices > 1 { join(*slices) } else { String::new() },
+        depth = teams.depth,
+        loads = teams.loads,
+        last = teams.last,
+        join = teams.join,
     );
-    shader.finish(&Entry::workgroups("tile", tiles, &tiles_there, THREADS * slices), &body)
+    shader.finish(&Entry::workgroups("tile", tiles, &tiles_there, THREADS * most_slices), &body)
 }
 
-/// Adds up the slices' results, in order; then there is one slice.
-fn join(slices: usize) -> String {
-    format!(
-        "    for (var r = {ZERO}; r < 4u; r++) {{ lines[thread * 4u + r] = results[r]; }}
+/// WGSL of what slices do; where a workgroup has room for several, their number is one of the block's.
+struct Slices {
+    /// Steps of a round.
+    depth: String,
+    /// Elements of each operand that a thread brings in a round.
+    loads: String,
+    /// The end of the lines that are a slice's.
+    last: String,
+    /// Adds up the slices' results, in order; then there is one slice.
+    join: String,
+}
+
+impl Slices {
+    fn new(slices: usize, most: usize, params: &mut Params) -> Slices {
+        let last = format!("min((slice + 1u) * {STEPS}u, end - k0)");
+        if most == 1 {
+            return Slices {
+                depth: format!("{STEPS}u"),
+                loads: format!("{LOADS}u"),
+                last,
+                join: String::new(),
+            };
+        }
+        let [count, depth] = [slices, STEPS * slices].map(|number| params.size(number));
+        Slices {
+            depth,
+            loads: format!("select(0u, {LOADS}u, slice < {count})"),
+            last: format!("select(0u, {last}, slice < {count})"),
+            join: format!(
+                "    for (var r = {ZERO}; r < 4u; r++) {{ lines[thread * 4u + r] = results[r]; }}
     workgroupBarrier();
     if (slice > 0u) {{ return; }}
-    for (var other = 1u + {ZERO}; other < {slices}u; other++) {{
+    for (var other = 1u + {ZERO}; other < {count}; other++) {{
         for (var r = {ZERO}; r < 4u; r++) {{ results[r] += lines[(other * {THREADS}u + thread) * 4u + r]; }}
     }}
 "
-    )
+            ),
+        }
+    }
 }

@@ -152,6 +152,7 @@ impl Kernels for Custom {
             trust: Trust::CHECKED,
             checks: None,
             specialise: false,
+            completes: false,
             finds_numbers: false,
         }])
     }

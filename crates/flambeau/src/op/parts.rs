@@ -1,5 +1,8 @@
 //! Long sums on the GPU, made in parts by several workgroups: the parts lie side by side in a scratch buffer, and a
 //! second kernel adds them up in their order, so that the result is the same in every run.
+//!
+//! Compact products are made so wherever an epilogue follows, in one part if need be: then all of them are one text, and
+//! what is particular to an epilogue is a short kernel of its own.
 
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
@@ -7,7 +10,11 @@ use crate::shader::{Entry, Shader, ZERO, lane_type};
 
 /// The buffer of the parts' results, (parts, output…), where there is more than one.
 pub(super) fn scratch(call: &StructuredCall, parts: usize) -> Vec<u64> {
-    if parts > 1 { vec![(parts * call.outputs[0].1.numel() * 4) as u64] } else { Vec::new() }
+    if parts > 1 { memory_of_parts(call, parts) } else { Vec::new() }
+}
+
+fn memory_of_parts(call: &StructuredCall, parts: usize) -> Vec<u64> {
+    vec![(parts * call.outputs[0].1.numel() * 4) as u64]
 }
 
 /// The output as the sum of the parts' results, in their order.
@@ -18,7 +25,8 @@ pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static 
     let lane = lane_type(c.dtype);
     shader.bind(Bound::Scratch(0), "parts", lane);
     shader.hand_on(call, false);
-    shader.scratch = scratch(call, parts);
+    shader.scratch = memory_of_parts(call, parts);
+    shader.completes = parts == 1;
     let body = format!(
         "    var sum = {lane}(0);
     for (var part = {ZERO}; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
@@ -26,4 +34,32 @@ pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static 
 "
     );
     shader.finish(&Entry::threads("at", c.numel(), &numel, 64), &body)
+}
+
+/// Has a compact product hand on its results: to memory, or to `sum_of_parts`.
+pub(super) fn hand_on_compact(shader: &mut Shader, call: &StructuredCall, parts: usize) {
+    match is_summed(call, parts) {
+        true => {
+            shader.hand_on_parts(call, false);
+            shader.scratch = memory_of_parts(call, parts);
+        }
+        false => shader.hand_on(call, false),
+    }
+}
+
+/// The shaders of a compact product.
+pub(super) fn compact_programs(
+    call: &StructuredCall,
+    product: Program,
+    parts: usize,
+    label: &'static str,
+) -> Vec<Program> {
+    match is_summed(call, parts) {
+        true => vec![product, sum_of_parts(call, parts, label)],
+        false => vec![product],
+    }
+}
+
+fn is_summed(call: &StructuredCall, parts: usize) -> bool {
+    parts > 1 || call.epilogue.is_some()
 }

@@ -46,13 +46,21 @@ fn validate_tier(call: &StructuredCall) -> Vec<Program> {
     let programs = call.op.wgsl(call).expect("the op has a shader");
     for (number, program) in programs.iter().enumerate() {
         validate_text(program);
-        let block = Some(program.params.clone().into());
-        let specialised = StructuredCall { tier: Tier::Specialised, block, ..call.clone() };
+        let next = programs.get(number + 1).filter(|next| next.completes);
+        let block = next.map_or_else(|| program.params.clone().into(), |next| program.numbers_with(next));
+        let specialised =
+            StructuredCall { tier: Tier::Specialised, block: Some(block.clone()), ..call.clone() };
         let specialised = call.op.wgsl(&specialised).expect("the op has a shader");
-        assert_eq!(programs.len(), specialised.len());
-        let specialised = &specialised[number];
-        validate_text(specialised);
-        assert!(!program.specialise || specialised.takes_the_place_of(program), "{}", specialised.source);
+        let completing = programs.iter().filter(|program| program.completes).count();
+        assert_eq!(programs.len() - completing, specialised.len());
+        if program.specialise {
+            validate_text(&specialised[number]);
+            let fits = match next {
+                Some(_) => specialised[number].takes_the_place_of_both(&block),
+                None => specialised[number].takes_the_place_of(program),
+            };
+            assert!(fits, "{}", specialised[number].source);
+        }
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
         for bound in &program.bindings {
             if let Bound::Scratch(number) = bound {

@@ -29,6 +29,8 @@ pub(crate) struct Shader {
     pub checks: Option<Checked>,
     /// Is it worth a specialised text?
     pub specialise: bool,
+    /// See [`Program::completes`].
+    pub completes: bool,
 }
 
 impl Shader {
@@ -143,6 +145,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             trust: Trust::OURS,
             checks: self.checks,
             specialise: self.specialise,
+            completes: self.completes,
             finds_numbers,
         }
     }

@@ -7,6 +7,7 @@ use super::columns::Columns;
 use super::fold::Fold;
 use super::fours::{Elements, Fours};
 pub(super) use super::locate::Located;
+use super::packed;
 use super::rows::{RowShape, fours_along, in_phases};
 use super::wide::wide;
 use super::{Code, Entry, Shader, ZERO, line, open};
@@ -40,13 +41,19 @@ pub(crate) fn programs(
     subgroups: bool,
     block: Option<&Arc<[Param]>>,
 ) -> Vec<Program> {
+    // Subgroups join in an order of their own.
+    let packed = tier == Tier::Compact && !subgroups;
     let phased;
     let (kernel, passes) = match reduces_rows(kernel) {
         true => {
             phased = in_phases(kernel);
-            (&phased, vec![Pass::Rows(RowShape::new(&phased, tier))])
+            (&phased, vec![Pass::Rows(RowShape::new(&phased, tier, packed))])
         }
-        false => (kernel, passes(kernel, tier)),
+        false if packed && reduces_alone(kernel) => {
+            phased = in_phases(kernel);
+            (&phased, vec![Pass::Rows(RowShape::alone(&phased, packed))])
+        }
+        false => (kernel, passes(kernel, tier, packed)),
     };
     let program = |pass: &Pass| {
         let mut generator = Generator::new(kernel, pass, tier, block);
@@ -57,9 +64,9 @@ pub(crate) fn programs(
 }
 
 /// Which shaders there are.
-fn passes(kernel: &Fused, tier: Tier) -> Vec<Pass> {
+fn passes(kernel: &Fused, tier: Tier, packed: bool) -> Vec<Pass> {
     if !kernel.phases.is_empty() {
-        return vec![Pass::Rows(RowShape::new(kernel, tier))];
+        return vec![Pass::Rows(RowShape::new(kernel, tier, packed))];
     }
     if let Some(columns) = Columns::of(kernel) {
         let parts = columns.parts;
@@ -93,6 +100,14 @@ fn reduces_rows(kernel: &Fused) -> bool {
         _ => false,
     });
     inner >= 32 && (contiguous || outer < 1024 || inner >= 16 * LONG_ROW) && Columns::of(kernel).is_none()
+}
+
+/// Does a thread make each result of its only reduction?
+fn reduces_alone(kernel: &Fused) -> bool {
+    kernel.reduction().is_some()
+        && kernel.phases.is_empty()
+        && Columns::of(kernel).is_none()
+        && !in_parts(kernel)
 }
 
 /// Elements from which a reduction is worth a shader with its sizes: taking apart an element's number by sizes that the
@@ -215,10 +230,16 @@ impl<'a> Generator<'a> {
                 self.wide_body(&mut code, fours);
                 (count / 4, None)
             }
-            Pass::Rows(shape) => {
-                self.phases_body(&mut code, shape);
-                (count, (shape.threads > 1).then_some(shape.threads))
-            }
+            Pass::Rows(shape) => match shape.packed {
+                Some(lanes) => {
+                    self.packed_body(&mut code, shape, lanes);
+                    (count.div_ceil(packed::THREADS / shape.threads), Some(packed::THREADS))
+                }
+                None => {
+                    self.phases_body(&mut code, shape);
+                    (count, (shape.threads > 1).then_some(shape.threads))
+                }
+            },
             Pass::Columns(columns) => {
                 self.columns_body(&mut code, columns);
                 (columns.tiles * columns.parts, Some(ROW_THREADS))

@@ -21,6 +21,8 @@ mod fold;
 mod fours;
 #[cfg(feature = "gpu")]
 mod locate;
+#[cfg(feature = "gpu")]
+mod packed;
 mod pieces;
 mod results;
 #[cfg(feature = "gpu")]

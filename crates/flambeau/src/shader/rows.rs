@@ -1,8 +1,8 @@
 //! WGSL for kernels of rows: a workgroup, or a thread, goes over its row once for each phase.
 //!
 //! Values that a later phase needs again stay in registers: each thread has the same elements in every phase. Where
-//! rows are too long for that, phases read and compute them again; so do compact texts, because registers have names, and
-//! what is done with each is written out.
+//! rows are too long for that, phases read and compute them again; so do compact texts (`packed`), because registers have
+//! names, and what is done with each is written out.
 
 use super::codegen::Generator;
 use super::fold::Fold;
@@ -39,7 +39,9 @@ pub(super) struct RowShape {
     /// Pieces a thread has, where they are few enough to keep values in registers.
     pieces: Option<usize>,
     kept: Kept,
-    /// Would it keep values in registers if its text were not to be compact?
+    /// In compact texts: neighbours that a thread takes at a time, see `packed`.
+    pub packed: Option<usize>,
+    /// Would it keep values in registers, or read vectors, if its text were not to be compact?
     pub gains: bool,
 }
 
@@ -69,7 +71,14 @@ pub(super) fn in_phases(kernel: &Fused) -> Fused {
 }
 
 impl RowShape {
-    pub fn new(kernel: &Fused, tier: Tier) -> RowShape {
+    /// A thread for each row.
+    pub fn alone(kernel: &Fused, packed: bool) -> RowShape {
+        let (fours, kept, packed) = (Fours::none(kernel), Kept::none(kernel), packed.then_some(1));
+        RowShape { threads: 1, fours, pieces: None, kept, packed, gains: false }
+    }
+
+    /// Rows as they are spread best; `packed` says whether the text has to be one for all of them.
+    pub fn new(kernel: &Fused, tier: Tier, packed: bool) -> RowShape {
         let length = kernel.inner_count();
         let along = kernel.insts.iter().any(|inst| inst.inner && is_unit(kernel, inst.kind.access()))
             || kernel
@@ -81,8 +90,7 @@ impl RowShape {
             false => length <= THREAD_ROW_ACROSS && kernel.outer_count() >= 1024 || length <= THREAD_ROW,
         };
         if alone {
-            let (fours, kept) = (Fours::none(kernel), Kept::none(kernel));
-            return RowShape { threads: 1, fours, pieces: None, kept, gains: false };
+            return RowShape::alone(kernel, packed);
         }
         let fours = fours_along(kernel);
         let lanes = fours.lanes();
@@ -95,10 +103,12 @@ impl RowShape {
             false => None,
         };
         let kept = kept.filter(|kept| !kept.types.is_empty());
-        let gains = tier == Tier::Compact && kept.is_some();
-        let kept = kept.filter(|_| !gains);
+        let gains = tier == Tier::Compact && (kept.is_some() || packed && lanes > 1);
+        let kept = kept.filter(|_| tier != Tier::Compact);
         let pieces = kept.is_some().then_some(pieces);
-        RowShape { threads, fours, pieces, kept: kept.unwrap_or_else(|| Kept::none(kernel)), gains }
+        let kept = kept.unwrap_or_else(|| Kept::none(kernel));
+        let fours = if packed { Fours::none(kernel) } else { fours };
+        RowShape { threads, fours, pieces, kept, packed: packed.then_some(lanes), gains }
     }
 }
 
@@ -190,7 +200,7 @@ fn wanted(kernel: &Fused, phase: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Generator<'_> {
-    fn fold_of(&mut self, reduction: usize) -> Fold {
+    pub fn fold_of(&mut self, reduction: usize) -> Fold {
         let InstKind::Reduce { arg, reduce } = &self.kernel.insts[reduction].kind else {
             unreachable!("a phase names its reductions");
         };
@@ -286,7 +296,7 @@ impl Generator<'_> {
     }
 
     /// What a phase does with one piece of a row, from element `r` on: one element, or four.
-    fn piece(&mut self, code: &mut Code, shape: &RowShape, number: usize, piece: usize, folds: &[Fold]) {
+    pub fn piece(&mut self, code: &mut Code, shape: &RowShape, number: usize, piece: usize, folds: &[Fold]) {
         let kernel = self.kernel;
         let phase = &kernel.phases[number];
         let taken = &shape.kept.taken[number];

@@ -5,7 +5,7 @@ use super::{Code, Shader, line, open};
 
 /// Threads that take in the results of all the others before all threads take in theirs: two barriers in all, because in
 /// software each of them takes time for every thread.
-const PARTIALS: usize = 16;
+pub(super) const PARTIALS: usize = 16;
 /// Threads of a subgroup at most, as WebGPU has it.
 const MAX_SUBGROUP: usize = 128;
 

@@ -7,7 +7,7 @@ use flambeau::nn::models::{Gpt, GptConfig};
 use flambeau::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Linear, Sequential};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
-use flambeau::{GpuConfig, GpuStats, PipelineStore, Specialise, block_on};
+use flambeau::{GpuConfig, GpuStats, PipelineStore, Specialise, Subgroups, block_on};
 use std::path::{Path, PathBuf};
 
 fn stats(device: &Device) -> GpuStats {
@@ -68,10 +68,14 @@ fn networks(device: &Device) -> [(&'static str, Sequential, &'static [usize]); 3
 
 /// As in browsers, where every new kernel is waited for: a batch of another size needs hardly any.
 #[test]
-fn a_batch_of_another_size_needs_few_new_kernels() {
+fn a_batch_of_another_size_needs_hardly_a_new_kernel() {
     let _alone = alone();
-    let config = GpuConfig { compact: true, specialise: Specialise::WhenHot, ..GpuConfig::default() };
-    let device = new_gpu(config);
+    let device = new_gpu(GpuConfig {
+        compact: true,
+        specialise: Specialise::WhenHot,
+        subgroups: Subgroups::Never,
+        ..GpuConfig::default()
+    });
     for (name, net, input) in networks(&device) {
         let mut optimizer = Adam::new(net.parameters(), 1e-3);
         let mut made = Vec::new();
@@ -86,11 +90,9 @@ fn a_batch_of_another_size_needs_few_new_kernels() {
             let all = device.shader_sources().len();
             made.push(all - known);
         }
-        // Rows of up to 32 elements are one thread's work; batch 41 has longer ones.
-        assert!(
-            made[1..].iter().all(|&made| made <= 3) && made[1..].iter().sum::<usize>() <= 4,
-            "{name}: {made:?}"
-        );
+        // Sums over larger batches of pictures are shared out in another way.
+        let most = if name == "six convolutions" { 2 } else { 0 };
+        assert!(made[1..].iter().sum::<usize>() <= most, "{name}: {made:?}");
         println!("summary: {name}, kernels made for batches of 32, 29, 16, 41, 25: {made:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reductions of many lengths, along rows and down columns, in both tiers, with subgroups and without: against f64. And rows
+//! Reductions of many lengths, along rows and down columns, in all tiers, with subgroups and without: against f64. And rows
 //! found by an index, element by element and by fours.
 
 use crate::common::{new_gpu, values};
@@ -9,11 +9,14 @@ use flambeau::{GpuConfig, Specialise, Subgroups};
 fn devices() -> Vec<(String, Device)> {
     let mut devices = Vec::new();
     for subgroups in [Subgroups::Never, Subgroups::Always] {
-        for specialise in [Specialise::Never, Specialise::AtOnce] {
-            let device = new_gpu(GpuConfig { subgroups, specialise, ..GpuConfig::default() });
+        let tiers = [(Specialise::Never, false), (Specialise::WhenHot, true), (Specialise::AtOnce, false)];
+        for (specialise, compact) in tiers {
+            let device = new_gpu(GpuConfig { subgroups, specialise, compact, ..GpuConfig::default() });
             let used = device.features().contains(&"subgroups");
             assert!(subgroups == Subgroups::Always || !used, "{:?}", device.features());
-            devices.push((format!("subgroups {subgroups:?} ({used}), specialised {specialise:?}"), device));
+            let what =
+                format!("subgroups {subgroups:?} ({used}), specialised {specialise:?}, compact {compact}");
+            devices.push((what, device));
         }
     }
     devices
@@ -80,17 +83,19 @@ fn of_many_lengths() {
 
 /// The order in which a sum is made does not depend on the tier.
 #[test]
-fn have_one_order_in_both_tiers() {
+fn have_one_order_in_all_tiers() {
     let devices = devices();
-    for pair in devices.chunks(2) {
-        for shape in [[1030, 1024], [1024, 1028], [300, 5000], [70, 16_500]] {
-            let bits = pair.iter().map(|(_, device)| {
+    for tiers in devices.chunks(3) {
+        for shape in [[1030, 1024], [1024, 1028], [300, 5000], [70, 16_500], [29, 33], [41, 7], [600, 200]] {
+            let bits = tiers.iter().map(|(_, device)| {
                 let x = Tensor::from_slice(&numbers(shape[0] * shape[1]), shape, device);
                 let sums = [x.sum(1), x.sum(0), x.exp().var(1, 1), x.sum(..)];
                 sums.iter().flat_map(values).map(f64::to_bits).collect::<Vec<u64>>()
             });
             let bits: Vec<_> = bits.collect();
-            assert!(bits[0] == bits[1], "{} and {} differ for {shape:?}", pair[0].0, pair[1].0);
+            for (other, (what, _)) in bits.iter().zip(tiers) {
+                assert!(bits[0] == *other, "{} and {what} differ for {shape:?}", tiers[0].0);
+            }
         }
     }
 }

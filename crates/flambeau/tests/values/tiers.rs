@@ -5,15 +5,15 @@ use crate::common::{new_gpu, values};
 use flambeau::nn::models::{Gpt, GptConfig};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
-use flambeau::{GpuConfig, Specialise, manual_seed};
+use flambeau::{GpuConfig, Specialise, Subgroups, manual_seed};
 
-fn gpu(specialise: Specialise) -> Device {
-    new_gpu(GpuConfig { specialise, ..GpuConfig::default() })
+fn gpu(specialise: Specialise, subgroups: Subgroups) -> Device {
+    new_gpu(GpuConfig { specialise, subgroups, ..GpuConfig::default() })
 }
 
-/// As in browsers.
-fn compact_gpu() -> Device {
-    new_gpu(GpuConfig { specialise: Specialise::WhenHot, compact: true, ..GpuConfig::default() })
+/// As in browsers, if it is without subgroups.
+fn compact_gpu(subgroups: Subgroups) -> Device {
+    new_gpu(GpuConfig { specialise: Specialise::WhenHot, compact: true, subgroups, ..GpuConfig::default() })
 }
 
 fn randn(shape: &[usize], seed: u64, device: &Device) -> Tensor {
@@ -36,7 +36,13 @@ fn bits(device: &Device, shapes: &[&[usize]], run: &dyn Fn(&[Tensor]) -> Tensor)
 /// Sizes that fill tiles and sizes that do not, depths that end within a round, parts of sums, strides, groups, windows.
 #[test]
 fn all_tiers_give_the_same_bits() {
-    let (general, compact, specialised) = (gpu(Specialise::Never), compact_gpu(), gpu(Specialise::AtOnce));
+    [Subgroups::Never, Subgroups::Always].into_iter().for_each(all_tiers_agree);
+}
+
+fn all_tiers_agree(subgroups: Subgroups) {
+    let general = gpu(Specialise::Never, subgroups);
+    let specialised = gpu(Specialise::AtOnce, subgroups);
+    let compact = compact_gpu(subgroups);
     let padded = Conv2dOptions::default().with_padding(1);
     let strided = padded.with_stride(2);
     let cases: Vec<Case> = vec![
@@ -74,6 +80,12 @@ fn all_tiers_give_the_same_bits() {
         ("mean pool", vec![&[2, 5, 17, 16]], Box::new(|x| x[0].avg_pool2d(2, &Default::default()))),
         ("large reduction", vec![&[1030, 1024]], Box::new(|x| x[0].sum(1))),
         ("long rows", vec![&[520, 2100]], Box::new(|x| x[0].softmax(-1))),
+        ("rows of many threads", vec![&[37, 999]], Box::new(|x| x[0].log_softmax(-1))),
+        ("rows of vectors", vec![&[70, 512]], Box::new(|x| x[0].softmax(-1))),
+        ("short rows", vec![&[1000, 10]], Box::new(|x| x[0].log_softmax(-1))),
+        ("short columns", vec![&[29, 300]], Box::new(|x| x[0].sum(0))),
+        ("columns", vec![&[41, 300]], Box::new(|x| x[0].exp().sum(0))),
+        ("columns of many", vec![&[1500, 40]], Box::new(|x| x[0].var(0, 1))),
     ];
     for (name, shapes, run) in &cases {
         let bits = [&general, &compact, &specialised].map(|device| bits(device, shapes, run));
@@ -111,10 +123,11 @@ fn losses(device: &Device, steps: usize, wait: Option<usize>) -> Vec<f64> {
 
 #[test]
 fn a_run_does_not_show_when_kernels_were_exchanged() {
-    let general = gpu(Specialise::Never);
+    let never = Subgroups::Never;
+    let general = gpu(Specialise::Never, never);
     let without = losses(&general, 14, None);
     assert_eq!(general.gpu_stats().unwrap().pipelines_specialised, 0);
-    for hot in [gpu(Specialise::WhenHot), compact_gpu()] {
+    for hot in [gpu(Specialise::WhenHot, never), compact_gpu(never)] {
         let with = losses(&hot, 14, Some(10));
         let stats = hot.gpu_stats().unwrap();
         assert!(stats.pipelines_specialised > 0, "{stats:?}");

@@ -2,15 +2,16 @@
 //!
 //! All pipelines that a plan needs are known before the first is compiled, and are asked for together.
 
-use super::forms::{Form, FormShader};
+use super::forms::{Form, FormShader, Specialised};
 use super::heat::Heat;
 use super::runtime::{GpuBuffer, KernelWork, Pipeline, Request, Runtime, Specialise};
 use super::written::{Own, Written};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::host::{decreasing, sorted_by};
+use crate::ir::UNIFORM_ALIGNMENT;
 use crate::ir::kernel::{Kernel, Place};
-use crate::ir::program::{Bound, Checked, Param};
+use crate::ir::program::{Bound, Checked, Param, Program};
 use crate::plan::{Cost, Plan};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -26,46 +27,82 @@ pub(super) enum Source {
 
 /// One dispatch.
 pub(super) struct CompiledKernel {
-    /// The pipeline that is there from the start.
-    general: (Arc<Pipeline>, [u32; 3]),
-    /// The one made for these sizes, when it is ready; see `specialise`.
-    specialised: OnceLock<(Arc<Pipeline>, [u32; 3])>,
-    /// The form and the shader of it that the latter is made from, where it is worth it.
-    pub gains: Option<(Arc<Form>, usize)>,
-    pub sources: Vec<Source>,
-    pub uniform: Range<u64>,
+    /// What is there from the start.
+    general: Ready,
+    /// What is made for these sizes, when it is ready; see `specialise`.
+    specialised: OnceLock<Ready>,
+    /// What the latter is made from, where it is worth it.
+    gains: Option<Gain>,
     pub label: String,
     pub work: KernelWork,
 }
 
-impl CompiledKernel {
-    /// The fastest pipeline that is ready, and its workgroups.
-    pub fn pipeline(&self) -> &(Arc<Pipeline>, [u32; 3]) {
-        self.specialised.get().unwrap_or(&self.general)
-    }
+/// A pipeline and what it is given.
+pub(super) struct Ready {
+    pub pipeline: Arc<Pipeline>,
+    pub groups: [u32; 3],
+    pub sources: Vec<Source>,
+    pub uniform: Range<u64>,
+    /// Does it do the work of the next kernel, too?
+    pub completes: bool,
+}
 
-    /// Takes a pipeline for these sizes into use, from the next run on.
-    pub fn replace(&self, pipeline: Arc<Pipeline>, groups: [u32; 3]) {
-        // Whoever comes second has compiled the same.
-        let _ = self.specialised.set((pipeline, groups));
+/// A shader of a form that is worth a specialised one, and the operands that it has here.
+struct Gain {
+    form: Arc<Form>,
+    number: usize,
+    operands: Arc<Operands>,
+}
+
+/// How kernels of one form run with a pipeline that is made for their sizes.
+pub(super) struct Takeover {
+    groups: [u32; 3],
+    bindings: Vec<Bound>,
+    completes: bool,
+}
+
+impl CompiledPlan {
+    /// What a run dispatches, each kernel the fastest way that is ready.
+    pub fn dispatches(&self) -> Vec<(&CompiledKernel, &Ready)> {
+        let mut dispatches = Vec::with_capacity(self.kernels.len());
+        let mut is_completed = false;
+        for kernel in &self.kernels {
+            // Once: another pipeline may take over at any time.
+            let ready = kernel.specialised.get().unwrap_or(&kernel.general);
+            if !is_completed {
+                dispatches.push((kernel, ready));
+            }
+            is_completed = ready.completes;
+        }
+        dispatches
     }
 }
 
 /// A dispatch whose pipeline is not there yet.
 struct Draft {
-    form: Arc<Form>,
-    number: usize,
-    sources: Vec<Source>,
+    gain: Gain,
     uniform: Range<u64>,
     label: String,
     work: KernelWork,
 }
 
 /// Where a kernel's operands lie.
-struct Operands<'a> {
-    inputs: &'a [Place],
-    outputs: &'a [Place],
+struct Operands {
+    inputs: Vec<Place>,
+    outputs: Vec<Place>,
     first_scratch: usize,
+}
+
+impl Operands {
+    fn sources(&self, bindings: &[Bound]) -> Vec<Source> {
+        let source = |bound: &Bound| match *bound {
+            Bound::Input(input) => Source::Place(self.inputs[input]),
+            Bound::Output(output) => Source::Place(self.outputs[output]),
+            Bound::Scratch(number) => Source::Scratch(self.first_scratch + number),
+            Bound::Status => Source::Status,
+        };
+        bindings.iter().map(source).collect()
+    }
 }
 
 /// A node whose kernel may report a fault.
@@ -180,6 +217,8 @@ pub(super) struct CompiledPlan {
     pub patches: Vec<(usize, Param)>,
     /// Bytes of scratch buffers.
     pub scratch: Vec<u64>,
+    /// The one that all products use in turn whose results another kernel completes.
+    scratch_in_turn: Option<usize>,
     pub checks: Vec<Check>,
     /// Are updates in it that a fault stops?
     pub is_guard: bool,
@@ -194,17 +233,20 @@ impl CompiledPlan {
         let mut compiled = CompiledPlan::drafted(plan, written, runtime)?;
         let drafts = std::mem::take(&mut compiled.drafts);
         let wanted =
-            drafts.iter().map(|Draft { form, number, label, .. }| form.shaders[*number].request(label));
+            drafts.iter().map(|Draft { gain, label, .. }| gain.form.shaders[gain.number].request(label));
         let pipelines = runtime.pipelines(wanted.collect())?;
         let hot = runtime.config().specialise == Specialise::WhenHot;
-        let kernel = |(Draft { form, number, sources, uniform, label, work }, pipeline)| CompiledKernel {
-            general: (pipeline, form.shaders[number].program.groups),
-            specialised: OnceLock::new(),
-            gains: (hot && form.shaders[number].program.specialise).then_some((form, number)),
-            sources,
-            uniform,
-            label,
-            work,
+        let kernel = |(Draft { gain, uniform, label, work }, pipeline)| {
+            let program = &gain.form.shaders[gain.number].program;
+            let sources = gain.operands.sources(&program.bindings);
+            let (groups, specialise) = (program.groups, hot && program.specialise);
+            CompiledKernel {
+                general: Ready { pipeline, groups, sources, uniform, completes: false },
+                specialised: OnceLock::new(),
+                gains: specialise.then_some(gain),
+                label,
+                work,
+            }
         };
         compiled.kernels = drafts.into_iter().zip(pipelines).map(kernel).collect();
         let numbers = compiled.uniforms.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +260,7 @@ impl CompiledPlan {
     pub fn gaining(&self) -> Vec<Vec<usize>> {
         let mut wanted: Vec<(Vec<usize>, u64)> = Vec::new();
         let shares = |a: usize, b: usize| match (&self.kernels[a].gains, &self.kernels[b].gains) {
-            (Some((a, number)), Some((b, other))) => Arc::ptr_eq(a, b) && number == other,
+            (Some(a), Some(b)) => Arc::ptr_eq(&a.form, &b.form) && a.number == b.number,
             _ => false,
         };
         for (number, kernel) in self.kernels.iter().enumerate().filter(|(_, kernel)| kernel.gains.is_some()) {
@@ -239,17 +281,19 @@ impl CompiledPlan {
     /// Makes a pipeline for kernels of one form.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn specialise(&self, kernels: &[usize], runtime: &Runtime) {
-        if let Some((request, groups)) = self.specialised(kernels, runtime) {
-            self.take_over(kernels, runtime.pipeline(request), groups, runtime);
+        if let Some((request, takeover)) = self.specialised(kernels, runtime) {
+            self.take_over(kernels, runtime.pipeline(request), &takeover, runtime);
         }
     }
 
-    /// What to ask for to have a pipeline for the sizes of kernels of one form, and its workgroups.
-    pub fn specialised(&self, kernels: &[usize], runtime: &Runtime) -> Option<(Request, [u32; 3])> {
+    /// What to ask for to have a pipeline for the sizes of kernels of one form, and how they run with it.
+    pub fn specialised(&self, kernels: &[usize], runtime: &Runtime) -> Option<(Request, Takeover)> {
         let first = &self.kernels[kernels[0]];
-        let (form, shader) = first.gains.as_ref()?;
-        let shader = form.specialised(*shader, runtime)?;
-        Some((shader.request(&first.label), shader.program.groups))
+        let Gain { form, number, .. } = first.gains.as_ref()?;
+        let Specialised { shader, completes } = form.specialised(*number, runtime)?;
+        let request = shader.request(&first.label);
+        let Program { groups, bindings, .. } = shader.program;
+        Some((request, Takeover { groups, bindings, completes }))
     }
 
     /// Takes such a pipeline into use, from the next run on.
@@ -257,18 +301,30 @@ impl CompiledPlan {
         &self,
         kernels: &[usize],
         pipeline: Result<Arc<Pipeline>>,
-        groups: [u32; 3],
+        takeover: &Takeover,
         runtime: &Runtime,
     ) {
         match pipeline {
             Ok(pipeline) => {
                 runtime.count_specialised();
-                kernels.iter().for_each(|&number| self.kernels[number].replace(pipeline.clone(), groups));
+                kernels.iter().for_each(|&number| self.replace(number, &pipeline, takeover));
             }
             Err(error) => {
                 log::warn!("{} stays with its kernel for all sizes: {error}", self.kernels[kernels[0]].label);
             }
         }
+    }
+
+    /// Takes a pipeline into use for one kernel.
+    fn replace(&self, number: usize, pipeline: &Arc<Pipeline>, takeover: &Takeover) {
+        let &Takeover { groups, ref bindings, completes } = takeover;
+        let kernel = &self.kernels[number];
+        let Some(Gain { operands, .. }) = &kernel.gains else { return };
+        let last = &self.kernels[number + usize::from(completes)];
+        let uniform = kernel.general.uniform.start..last.general.uniform.end;
+        let (pipeline, sources) = (pipeline.clone(), operands.sources(bindings));
+        // Whoever comes second has compiled the same.
+        let _ = kernel.specialised.set(Ready { pipeline, groups, sources, uniform, completes });
     }
 
     /// Everything but the pipelines.
@@ -278,6 +334,7 @@ impl CompiledPlan {
             uniforms: Mutex::default(),
             patches: Vec::new(),
             scratch: Vec::new(),
+            scratch_in_turn: None,
             checks: Vec::new(),
             is_guard: false,
             gains: false,
@@ -308,21 +365,18 @@ impl CompiledPlan {
                         _ => None,
                     });
                     compiled.checks.extend(nodes);
-                    let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
+                    let operands = Arc::new(Operands { inputs, outputs, first_scratch });
                     for number in 0..form.shaders.len() {
                         compiled.add(&form, number, &own, &name, &operands);
                     }
                     if runtime.config().debug {
-                        compiled.check_results(plan, &outputs, fused_node(fused), &name);
+                        compiled.check_results(plan, &operands.outputs, fused_node(fused), &name);
                     }
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let first_scratch = compiled.scratch.len();
-                    if let Some(shader) = form.shaders.first() {
-                        compiled.scratch.extend(&shader.program.scratch);
-                    }
-                    let operands = Operands { inputs: &inputs, outputs: &outputs, first_scratch };
+                    let first_scratch = compiled.scratch_for(&form);
+                    let operands = Arc::new(Operands { inputs, outputs, first_scratch });
                     for (number, FormShader { program, .. }) in form.shaders.iter().enumerate() {
                         if let Some(checked) = program.checks.clone() {
                             compiled.checks.push(Check { node: call.node, checked });
@@ -332,7 +386,7 @@ impl CompiledPlan {
                         compiled.add(&form, number, &own, label, &operands);
                     }
                     if runtime.config().debug {
-                        compiled.check_results(plan, &outputs, call.node, &name);
+                        compiled.check_results(plan, &operands.outputs, call.node, &name);
                     }
                 }
             }
@@ -344,25 +398,38 @@ impl CompiledPlan {
         Ok(compiled)
     }
 
-    fn add(&mut self, form: &Arc<Form>, number: usize, own: &Own, label: &str, operands: &Operands) {
+    /// The first of a structured kernel's scratch buffers. What the next kernel completes lies in one that all such kernels
+    /// use in turn: it is as large as results are, and not needed any more when the specialised kernels are there.
+    fn scratch_for(&mut self, form: &Form) -> usize {
+        let Some(first) = form.shaders.first() else { return self.scratch.len() };
+        let wanted = &first.program.scratch;
+        let in_turn = form.shaders.iter().any(|shader| shader.program.completes);
+        match (self.scratch_in_turn, wanted.first()) {
+            (Some(place), Some(&bytes)) if in_turn => {
+                self.scratch[place] = self.scratch[place].max(bytes);
+                place
+            }
+            _ => {
+                let place = self.scratch.len();
+                self.scratch.extend(wanted);
+                self.scratch_in_turn = if in_turn { Some(place) } else { self.scratch_in_turn };
+                place
+            }
+        }
+    }
+
+    fn add(&mut self, form: &Arc<Form>, number: usize, own: &Own, label: &str, operands: &Arc<Operands>) {
         let program = &form.shaders[number].program;
-        let source = |bound: &Bound| match *bound {
-            Bound::Input(input) => Source::Place(operands.inputs[input]),
-            Bound::Output(output) => Source::Place(operands.outputs[output]),
-            Bound::Scratch(number) => Source::Scratch(operands.first_scratch + number),
-            Bound::Status => Source::Status,
-        };
-        let sources = program.bindings.iter().map(source).collect();
         self.is_guard |= program.params.contains(&Param::Status(1));
         let uniform = self.block(program.params.iter().map(|param| own.number(param)));
-        let (form, label, work) = (form.clone(), label.to_string(), KernelWork::default());
-        self.drafts.push(Draft { form, number, sources, uniform, label, work });
+        let gain = Gain { form: form.clone(), number, operands: operands.clone() };
+        self.drafts.push(Draft { gain, uniform, label: label.to_string(), work: KernelWork::default() });
     }
 
     /// Adds a kernel's numbers to the uniform block, aligned as uniform bindings must be.
     fn block(&mut self, params: impl Iterator<Item = Param>) -> Range<u64> {
         let bytes = &mut self.uniforms.get_mut().unwrap_or_else(PoisonError::into_inner).bytes;
-        let start = bytes.len().next_multiple_of(256);
+        let start = bytes.len().next_multiple_of(UNIFORM_ALIGNMENT);
         bytes.resize(start, 0);
         for param in params {
             let word = match &param {
@@ -390,7 +457,8 @@ impl CompiledPlan {
                 let node = node | super::fault::NAN_FLAG;
                 let form = Arc::new(Form::apart(super::fault::nan_check(buffer.dtype, buffer.numel)));
                 self.checks.push(Check { node, checked: Checked::Nan });
-                let operands = Operands { inputs: &[place], outputs: &[], first_scratch: 0 };
+                let operands =
+                    Arc::new(Operands { inputs: vec![place], outputs: Vec::new(), first_scratch: 0 });
                 self.add(&form, 0, &Own::of_node(node), &format!("NaN check of {name}"), &operands);
             }
         }

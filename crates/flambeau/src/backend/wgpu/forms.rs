@@ -21,6 +21,13 @@ pub(super) struct FormShader {
     pub text: ShaderText,
 }
 
+/// A shader that is made for its sizes.
+pub(super) struct Specialised {
+    pub shader: FormShader,
+    /// Does it do the work of the next shader, too?
+    pub completes: bool,
+}
+
 impl FormShader {
     pub fn new(program: Program) -> FormShader {
         let text = program.source.clone().into();
@@ -58,16 +65,24 @@ impl Form {
         Form { kernel: None, shaders: vec![FormShader::new(program)] }
     }
 
-    /// A shader with its sizes in the text, where that is worth it and can take the place of the general one.
-    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<FormShader> {
+    /// A shader with its sizes in the text, where that is worth it and can take the place of the general one, or of that and
+    /// the one that completes its work.
+    pub fn specialised(&self, number: usize, runtime: &Runtime) -> Option<Specialised> {
         let general = &self.shaders[number].program;
         let kernel = self.kernel.as_ref().filter(|_| general.specialise)?;
-        let block = Some(general.params.clone().into());
-        let programs = programs_of(kernel, Tier::Specialised, block, runtime).ok()?;
+        let next = self.shaders.get(number + 1).map(|next| &next.program).filter(|next| next.completes);
+        let block: Arc<[Param]> = match next {
+            Some(next) => general.numbers_with(next),
+            None => general.params.clone().into(),
+        };
+        let programs = programs_of(kernel, Tier::Specialised, Some(block.clone()), runtime).ok()?;
         let program = programs.into_iter().nth(number)?;
-        let fits = program.takes_the_place_of(general);
+        let fits = match next {
+            Some(_) => program.takes_the_place_of_both(&block),
+            None => program.takes_the_place_of(general),
+        };
         debug_assert!(fits, "what {} reads is bound for both of its texts", general.label);
-        fits.then(|| FormShader::new(program))
+        fits.then(|| Specialised { shader: FormShader::new(program), completes: next.is_some() })
     }
 }
 

@@ -157,19 +157,16 @@ impl Gpu {
             Source::Scratch(number) => &scratch[number],
             Source::Status => &status,
         };
+        let ready = compiled.dispatches();
         let bound: Vec<SmallVec<[&Arc<GpuBuffer>; 8]>> =
-            compiled.kernels.iter().map(|kernel| kernel.sources.iter().map(at).collect()).collect();
-        let kernels = compiled.kernels.iter().zip(&bound).map(|(kernel, buffers)| {
-            // Once: another one may take over at any time.
-            let (pipeline, groups) = kernel.pipeline();
-            Dispatch {
-                pipeline,
-                buffers,
-                uniform: kernel.uniform.clone(),
-                groups: *groups,
-                label: &kernel.label,
-                work: kernel.work,
-            }
+            ready.iter().map(|(_, ready)| ready.sources.iter().map(at).collect()).collect();
+        let kernels = ready.iter().zip(&bound).map(|((kernel, ready), buffers)| Dispatch {
+            pipeline: &ready.pipeline,
+            buffers,
+            uniform: ready.uniform.clone(),
+            groups: ready.groups,
+            label: &kernel.label,
+            work: kernel.work,
         });
         let dispatches: Vec<Dispatch> = kernels.collect();
         let mut numbers = compiled.uniforms.lock().unwrap_or_else(PoisonError::into_inner);

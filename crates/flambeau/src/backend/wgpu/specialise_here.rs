@@ -1,7 +1,7 @@
 //! The second tier of kernels where there are no threads: in a browser, which compiles beside the thread that asks. Each run of a hot
 //! plan asks for one pipeline, until there are no more, and takes those into use that have arrived. No run waits for them.
 
-use super::compile::CompiledPlan;
+use super::compile::{CompiledPlan, Takeover};
 use super::runtime::{Arriving, Runtime};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ pub(super) struct Specialiser {
 #[derive(Default)]
 struct State {
     wanted: Vec<Kernels>,
-    asked: Vec<(Kernels, Arriving, [u32; 3])>,
+    asked: Vec<(Kernels, Arriving, Takeover)>,
 }
 
 /// Kernels of a plan that share a pipeline.
@@ -59,17 +59,17 @@ impl State {
             let gaining = plan.gaining().into_iter().rev();
             self.wanted.extend(gaining.map(|numbers| Kernels { plan: plan.clone(), numbers }));
         }
-        self.asked.retain_mut(|(Kernels { plan, numbers }, pipeline, groups)| {
+        self.asked.retain_mut(|(Kernels { plan, numbers }, pipeline, takeover)| {
             let Some(arrived) = pipeline.arrived(runtime) else { return true };
-            plan.take_over(numbers, arrived, *groups, runtime);
+            plan.take_over(numbers, arrived, takeover, runtime);
             false
         });
         let Some(kernels) = self.wanted.pop() else { return };
         let Kernels { plan, numbers } = &kernels;
-        let Some((request, groups)) = plan.specialised(numbers, runtime) else { return };
+        let Some((request, takeover)) = plan.specialised(numbers, runtime) else { return };
         match runtime.pipeline_later(request) {
-            Ok(pipeline) => self.asked.push((kernels, pipeline, groups)),
-            Err(error) => plan.take_over(numbers, Err(error), groups, runtime),
+            Ok(pipeline) => self.asked.push((kernels, pipeline, takeover)),
+            Err(error) => plan.take_over(numbers, Err(error), &takeover, runtime),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::Direction;
 use super::wgsl::{Product, Text};
 use crate::ir::program::Program;
-use crate::op::compact;
-use crate::op::parts::sum_of_parts;
+use crate::op::compact::{self, Order};
+use crate::op::parts::compact_programs;
 use crate::shader::widen;
 
 impl Text<'_> {
@@ -19,7 +19,7 @@ impl Text<'_> {
             None => product.tiling(groups).part,
         };
         let parts = product.depth.div_ceil(length).max(1);
-        self.hand_on(parts, false);
+        self.hand_on_compact(parts);
         let [rows, depth, all_groups, plength] =
             [product.rows, product.depth, groups, length].map(|size| self.n(size));
         let numel = self.n(self.call.outputs[0].1.numel());
@@ -31,8 +31,9 @@ impl Text<'_> {
             "{windows}{lefts}fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}\n"
         ));
         let left = compact::Side {
-            along_depth: true,
-            known: format!("        let depth_offset = left_depth(min(left_step, {depth} - 1u));\n"),
+            order: Order::AlongDepth(format!(
+                "        let depth_offset = left_depth(min(left_step, {depth} - 1u));\n"
+            )),
             element: widen(
                 self.dtype,
                 &format!("b[left_row(min(row, {rows} - 1u), channels) + depth_offset]"),
@@ -40,13 +41,11 @@ impl Text<'_> {
         };
         let right = match weight {
             true => compact::Side {
-                along_depth: true,
-                known: "        let here = place(right_step, channels);\n".into(),
+                order: Order::AlongDepth("        let here = place(right_step, channels);\n".into()),
                 element: "window(here, tap(column))".into(),
             },
             false => compact::Side {
-                along_depth: false,
-                known: "    let here = place(column, channels);\n".into(),
+                order: Order::Across("    let here = place(column, channels);\n".into()),
                 element: "window(here, tap(right_step))".into(),
             },
         };
@@ -63,11 +62,8 @@ impl Text<'_> {
             right,
             target: format!("part * {numel} + target_of(column, channels) + row * {row_pitch}"),
             slices: 1,
+            most_slices: 1,
         };
-        let program = compact::finish(self.take(), &product);
-        match parts {
-            1 => vec![program],
-            _ => vec![program, sum_of_parts(self.call, parts, "conv sum")],
-        }
+        compact_programs(self.call, compact::finish(self.take(), &product), parts, "conv sum")
     }
 }

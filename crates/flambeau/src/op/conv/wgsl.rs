@@ -19,7 +19,7 @@ use super::{Direction, Sizes};
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
-use crate::op::parts::{scratch, sum_of_parts};
+use crate::op::parts::{hand_on_compact, scratch, sum_of_parts};
 use crate::shader::{Entry, Fold, Shader, widen};
 use crate::shape::product;
 use std::cell::RefCell;
@@ -116,6 +116,11 @@ impl<'a> Text<'a> {
             _ => shader.hand_on_parts(self.call, fours),
         }
         shader.scratch = scratch(self.call, parts);
+    }
+
+    /// The same for compact texts.
+    pub fn hand_on_compact(&self, parts: usize) {
+        hand_on_compact(&mut self.shader.borrow_mut(), self.call, parts);
     }
 
     /// The shader, for who finishes it.

@@ -1,17 +1,18 @@
 //! The product of floats by the short shader of `op::compact`, in the parts and with the slices of the text that takes over.
+//! However its operands lie, the text is the same.
 
 use super::Sizes;
 use super::large::base;
 use super::tiled::Side;
-use super::tiling::{Choice, part_length};
+use super::tiling::{Choice, MOST_SLICES, part_length};
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program};
-use crate::op::compact::{self, Product};
-use crate::op::parts::scratch;
+use crate::op::compact::{self, Order, Product};
+use crate::op::parts::{compact_programs, hand_on_compact};
 use crate::shader::{Params, Shader, widen};
 
-/// The kernel for these sizes.
-pub(super) fn program(call: &StructuredCall, sizes: &Sizes, choice: &Choice) -> Program {
+/// The kernels for these sizes.
+pub(super) fn programs(call: &StructuredCall, sizes: &Sizes, choice: &Choice) -> Vec<Program> {
     let Sizes { batches, m, n, k } = *sizes;
     let (length, slices) = match choice {
         Choice::Large(_, parts) => (part_length(k, *parts), 1),
@@ -35,11 +36,7 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, choice: &Choice) -> 
     let right = side(&b, ["column", "right_step"], [&pn, &pk], params);
     shader.bind_elements(Bound::Input(0), "a", call.inputs[0].meta.dtype, false);
     shader.bind_elements(Bound::Input(1), "b", call.inputs[1].meta.dtype, false);
-    match parts {
-        1 => shader.hand_on(call, false),
-        _ => shader.hand_on_parts(call, false),
-    }
-    shader.scratch = scratch(call, parts);
+    hand_on_compact(&mut shader, call, parts);
     let product = Product {
         sizes: [m, n, batches * parts],
         begin,
@@ -47,8 +44,9 @@ pub(super) fn program(call: &StructuredCall, sizes: &Sizes, choice: &Choice) -> 
         right,
         target: format!("(product * {pm} + row) * {pn} + column"),
         slices,
+        most_slices: MOST_SLICES,
     };
-    compact::finish(shader, &product)
+    compact_programs(call, compact::finish(shader, &product), parts, "matmul sum")
 }
 
 fn side(side: &Side, [x, step]: [&str; 2], [all, steps]: [&str; 2], params: &mut Params) -> compact::Side {
@@ -58,8 +56,7 @@ fn side(side: &Side, [x, step]: [&str; 2], [all, steps]: [&str; 2], params: &mut
         "{name}[base_{name} + min({x}, {all} - 1u) * {stride_x} + min({step}, {steps} - 1u) * {stride_k}]"
     );
     compact::Side {
-        along_depth: side.along_k.stride == 1,
-        known: String::new(),
+        order: Order::Told(side.along_k.stride == 1),
         element: widen(side.operand.meta.dtype, &at),
     }
 }

@@ -106,8 +106,11 @@ impl Kernels for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        let (product, parts) = match Choice::of(&sizes, call.epilogue.is_some()) {
-            choice if call.tier == Tier::Compact => (compact::program(call, &sizes, &choice), choice.parts()),
+        let choice = Choice::of(&sizes, call.epilogue.is_some());
+        if call.tier == Tier::Compact {
+            return Ok(compact::programs(call, &sizes, &choice));
+        }
+        let (product, parts) = match choice {
             Choice::Large(tile, parts) => {
                 let tile = call.tier.either(GENERAL_TILE, tile);
                 (large::program(call, &sizes, tile, parts), parts)

@@ -148,7 +148,10 @@ pub(super) struct Tiling {
 /// Rounds one workgroup may take: some software adapters end a shader's loops after 65,535 rounds.
 const MAX_ROUNDS: usize = 4096;
 
-const SMALL: Tiling = Tiling { tile: [32, 32], per_thread: [4, 4], slices: 4, depth: 64, parts: 1 };
+/// Slices of a workgroup at most.
+pub(super) const MOST_SLICES: usize = 4;
+
+const SMALL: Tiling = Tiling { tile: [32, 32], per_thread: [4, 4], slices: MOST_SLICES, depth: 64, parts: 1 };
 
 impl Tiling {
     /// The smallest tiles; where they do not keep the GPU busy, K is shared out too.
