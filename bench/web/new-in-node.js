@@ -1,6 +1,6 @@
 // What is new to a process, in Node with Dawn: the time until the first loss of a network and where it goes, and what a batch of
-// another size costs. `node new-in-node.js [mlp|cnn|eight] [--json] [--software] [contender...]`; the contenders that are named run
-// one after the other (through `node run.mjs new ...`, which bundles them; Flambeau alone needs no bundling). Run it with an empty
+// another size costs. `node new-in-node.js [mlp|cnn|eight] [10s] [--json] [--software] [contender...]`; the contenders that are named run
+// one after the other, and go on for so many seconds in the end (through `node run.mjs new ...`, which bundles them; Flambeau alone needs no bundling). Run it with an empty
 // HOME, so that the driver has kept nothing.
 
 import { create, globals } from "webgpu";
@@ -11,6 +11,7 @@ const CONTENDERS = { flambeau, tensorflow, jaxjs };
 const args = process.argv.slice(2);
 const name = args.find((arg) => arg in NETS) ?? "mlp";
 const asked = args.filter((arg) => arg in CONTENDERS);
+const settleFor = 1000 * Number(args.find((arg) => /^\d+s$/.test(arg))?.slice(0, -1) ?? 0);
 const { batch } = NETS[name];
 const real = create([]);
 const worst = (times) => Math.max(...times);
@@ -108,7 +109,11 @@ async function measure(contender) {
   }
   const again = [];
   for (let count = 0; count < 40; count += 1) again.push((await take(batch)).all);
-  return { contender, net: name, batch, first, others, settled: middle(again.slice(30)), worst: worst(again) };
+  const soon = middle(again.slice(30));
+  // Kernels made for these sizes take over one by one.
+  const until = performance.now() + settleFor;
+  while (performance.now() < until) again.push((await take(batch)).all);
+  return { contender, net: name, batch, first, others, soon, settled: middle(again.slice(-10)), worst: worst(again) };
 }
 
 const show = (milliseconds) => milliseconds.toFixed(1);
@@ -123,7 +128,7 @@ for (const contender of asked.length > 0 ? asked : ["flambeau"]) {
     const { total, moduleLoaded, deviceOpen, adapter, device, data, host, modules, pipelines, waited, kernels } = found.first;
     console.log(
       `${contender}, ${name}, batch ${batch}: first loss after ${show(total)} ms; other batch sizes ${found.others.map(other).join(", ")}; ` +
-        `then ${show(found.settled)} ms a step, ${show(found.worst)} at worst\n` +
+        `then ${show(found.soon)} ms a step after 40, ${show(found.settled)} in the end, ${show(found.worst)} at worst\n` +
         `  ${moduleLoaded === undefined ? "" : `module loaded after ${show(moduleLoaded)} ms, `}device open after ${show(deviceOpen)} ` +
         `(adapter ${show(adapter)}, device ${show(device)}), data and parameters ${show(data)}; the first step on the host ` +
         `${show(host)} (shader modules ${show(modules)}, asking for kernels ${show(pipelines)}), then waited ${show(waited)}; ` +

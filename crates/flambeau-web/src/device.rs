@@ -2,7 +2,7 @@
 
 use crate::handles::{self, argument};
 use crate::slab::Slab;
-use flambeau::{Device, GpuConfig, PowerPreference};
+use flambeau::{Device, GpuConfig, GpuSize, PowerPreference};
 use serde_json::json;
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
@@ -32,6 +32,7 @@ pub async fn device_open(
     low_power: bool,
     allow_software: bool,
     avoid_barriers: bool,
+    small: bool,
     workgroup_size: u32,
     memory_limit: Option<f64>,
 ) -> Result<u32, JsError> {
@@ -49,6 +50,7 @@ pub async fn device_open(
                 avoid_barriers,
                 workgroup_size,
                 memory_limit,
+                gpu_size: small.then_some(GpuSize::Small),
                 ..default
             };
             Device::gpu(&config).await?

@@ -62,6 +62,8 @@ pub use backend::wgpu::runtime::{
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
 pub use engine::{PlanStats, Reading};
+#[cfg(feature = "gpu")]
+pub use ir::GpuSize;
 pub use error::{Error, Result};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;

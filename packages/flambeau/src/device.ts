@@ -191,7 +191,7 @@ async function choose(
   const { powerPreference, memoryLimit, onCompile } = options;
   const cpu = async (reason: string) => {
     await loadWhole();
-    return new Device(await wasm().device_open(true, false, false, false, 0), reason);
+    return new Device(await wasm().device_open(true, false, false, false, false, 0), reason);
   };
   if (found === undefined) return cpu("the CPU was asked for");
   try {
@@ -199,8 +199,9 @@ async function choose(
     const { adapter, device, isSoftware } = found;
     const requestDevice = async () => compiling(await device, onCompile);
     const [lowPower, mayBeSoftware] = [powerPreference === "low-power", wanted !== "best" && wanted !== "gpu"];
+    const threads = isSoftware ? SOFTWARE_GROUP : 0;
     const number = await withGpu(offering({ ...adapter, requestDevice }), () =>
-      wasm().device_open(false, lowPower, mayBeSoftware, isSoftware, isSoftware ? SOFTWARE_GROUP : 0, memoryLimit),
+      wasm().device_open(false, lowPower, mayBeSoftware, isSoftware, isSmall(adapter.info), threads, memoryLimit),
     );
     return new Device(number, REASONS[wanted as keyof typeof REASONS] ?? "the GPUDevice that was handed in");
   } catch (error) {
@@ -257,11 +258,19 @@ async function find({ device: wanted, gpu: given, powerPreference = "high-perfor
   });
   // Dawn in Node crashes if the process ends while it compiles; to destroy a device is to wait for that. Whoever awaits the device
   // hears of an error.
-  device.then(
-    (opened) => atExit(() => opened.destroy()),
-    () => undefined,
-  );
+  device
+    .then((opened) => {
+      atExit(() => opened.destroy());
+      return wakeCompiler(opened);
+    })
+    .catch(() => undefined);
   return { adapter: { features, limits, info }, device, isSoftware: isSoftware(info) };
+}
+
+/** Has a kernel compiled that does nothing: drivers load their compiler with the first one, which takes longer than a kernel. */
+function wakeCompiler(device: GPUDevice): Promise<unknown> {
+  const module = device.createShaderModule({ code: "@compute @workgroup_size(1) fn main() {}" });
+  return device.createComputePipelineAsync({ label: "nothing", layout: "auto", compute: { module } });
 }
 
 /** What WebGPU says the adapter is called: browsers do not tell the module. */
@@ -271,6 +280,11 @@ function nameOf({ vendor, architecture, description }: GPUAdapterInfo): string {
 
 function isSoftware(info: GPUAdapterInfo): boolean {
   return /swiftshader|llvmpipe|basic render/i.test(nameOf(info));
+}
+
+/** Is it a part of a processor, as far as the vendor tells, or a CPU that plays a GPU? Kernels are cut for it. */
+function isSmall(info: GPUAdapterInfo): boolean {
+  return isSoftware(info) || /^(apple|arm|imagination|img|intel|qualcomm|samsung)/i.test(info.vendor);
 }
 
 /** The part of `navigator.gpu` that is used to open a device. */

@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::kernel::{Fused, Place};
+use super::GpuSize;
 use super::program::{Param, Tier};
 use super::{Meta, Program};
 use crate::dtype::Scalar;
@@ -124,6 +125,8 @@ pub(crate) struct StructuredCall {
     pub block: Option<Arc<[Param]>>,
     /// Has the device subgroups that they may use?
     pub subgroups: bool,
+    /// How large it is.
+    pub gpu: GpuSize,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.
     pub epilogue: Option<Box<Fused>>,
@@ -135,8 +138,8 @@ impl PartialEq for StructuredCall {
         *self.op == *other.op
             && (&self.inputs, &self.outputs, &self.epilogue)
                 == (&other.inputs, &other.outputs, &other.epilogue)
-            && (self.data_start, self.node, self.tier, self.subgroups)
-                == (other.data_start, other.node, other.tier, other.subgroups)
+            && (self.data_start, self.node, self.tier, self.subgroups, self.gpu)
+                == (other.data_start, other.node, other.tier, other.subgroups, other.gpu)
             && self.block == other.block
     }
 }
@@ -145,7 +148,7 @@ impl Hash for StructuredCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.op.hash(state);
         (&self.inputs, &self.outputs, &self.epilogue).hash(state);
-        (self.data_start, self.node, self.tier, self.subgroups).hash(state);
+        (self.data_start, self.node, self.tier, self.subgroups, self.gpu).hash(state);
     }
 }
 

@@ -12,9 +12,11 @@ pub(crate) mod call;
 pub(crate) mod kernel;
 mod map;
 pub(crate) mod program;
+mod gpu_size;
 mod reduce;
 mod view;
 
+pub use gpu_size::GpuSize;
 pub(crate) use map::Map;
 pub(crate) use program::Program;
 pub(crate) use reduce::{Reduce, ReduceKind};

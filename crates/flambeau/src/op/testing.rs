@@ -27,6 +27,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         tier: Tier::General,
         block: None,
         subgroups: false,
+        gpu: Default::default(),
         epilogue: None,
     }
 }

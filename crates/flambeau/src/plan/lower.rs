@@ -5,6 +5,7 @@ use super::graph::{Graph, Ref};
 use super::reads::{access_of, held_by};
 use super::space::{Space, same_elements};
 use crate::host::{mapped_with, sorted_by};
+use crate::ir::GpuSize;
 use crate::ir::access::{Access, Axis, Level, collapse};
 use crate::ir::call::{Layout, Operand, StructuredCall};
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
@@ -82,6 +83,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         tier: Tier::General,
         block: None,
         subgroups: false,
+        gpu: GpuSize::default(),
         epilogue: None,
     }
 }

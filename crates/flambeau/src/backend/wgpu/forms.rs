@@ -111,7 +111,8 @@ pub(super) fn programs_of(
             Ok(codegen::programs(fused, threads, tier, subgroups, block.as_ref()))
         }
         Kernel::Structured(call) => {
-            let call = &StructuredCall { tier, subgroups, block, ..call.clone() };
+            let gpu = config.gpu_size.unwrap_or_default();
+            let call = &StructuredCall { tier, subgroups, gpu, block, ..call.clone() };
             match config.avoid_barriers {
                 true => call.op.wgsl_without_barriers(call),
                 false => call.op.wgsl(call),

@@ -16,7 +16,7 @@ impl Text<'_> {
         let weight = self.direction == Direction::Weight;
         let length = match self.large_cut(product) {
             Some((_, _, length)) => length,
-            None => product.tiling(groups).part,
+            None => product.tiling(groups, self.call.gpu).part,
         };
         let parts = product.depth.div_ceil(length).max(1);
         self.hand_on_compact(parts);

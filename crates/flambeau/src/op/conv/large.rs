@@ -76,7 +76,7 @@ impl Text<'_> {
     pub(super) fn large_cut(&self, product: Product) -> Option<(&'static Tile, [u32; 3], usize)> {
         let groups = self.sizes.groups;
         let sizes = Sizes { batches: groups, m: product.rows, n: product.columns, k: product.depth };
-        let (tile, parts) = large(&sizes, MAX_PARTS, false)?;
+        let (tile, parts) = large(&sizes, MAX_PARTS, false, self.call.gpu)?;
         let length = part_length(product.depth, parts);
         let (tile, grid) = self.tile(product, tile, groups * product.depth.div_ceil(length), length)?;
         Some((tile, grid, length))

@@ -72,7 +72,7 @@ impl Text<'_> {
         let Product { rows, columns, depth } = product;
         let channels = self.sizes.groups * rows;
         let longest = depth.div_ceil(LONGEST * REDUCERS);
-        let wanted = (BUSY / channels).min(depth / (REDUCERS * POSITIONS));
+        let wanted = (self.call.gpu.busy(BUSY) / channels).min(depth / (REDUCERS * POSITIONS));
         let parts = wanted.max(longest).max(1);
         let length = depth.div_ceil(parts);
         let places = self.places();

@@ -17,6 +17,7 @@
 
 use super::{Direction, Sizes};
 use crate::dtype::DType;
+use crate::ir::GpuSize;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
 use crate::op::parts::{hand_on_compact, scratch, sum_of_parts};
@@ -72,21 +73,22 @@ pub(super) struct Tiling {
 }
 
 impl Product {
-    pub fn tiling(self, groups: usize) -> Tiling {
+    pub fn tiling(self, groups: usize, gpu: GpuSize) -> Tiling {
+        let busy = gpu.busy(BUSY);
         let tiles =
             |side: usize, tall: usize| (self.rows.div_ceil(4 * side * tall), self.columns.div_ceil(4 * side));
         let count = |(rows, columns): (usize, usize)| groups * rows * columns;
         let (side, tall) = match self {
             Product { rows, columns, .. }
-                if rows <= 32 || columns <= 32 || count(tiles(16, 1)) < BUSY / 8 =>
+                if rows <= 32 || columns <= 32 || count(tiles(16, 1)) < busy / 8 =>
             {
                 (8, 1)
             }
-            Product { rows, .. } if rows >= 128 && count(tiles(16, 2)) >= BUSY => (16, 2),
+            Product { rows, .. } if rows >= 128 && count(tiles(16, 2)) >= busy => (16, 2),
             _ => (16, 1),
         };
         let (row_tiles, column_tiles) = tiles(side, tall);
-        let wanted = BUSY / (groups * row_tiles * column_tiles).max(1);
+        let wanted = busy / (groups * row_tiles * column_tiles).max(1);
         let parts = wanted.min(self.depth / 128).max(self.depth.div_ceil(LONGEST)).max(1);
         let part = self.depth.div_ceil(parts).next_multiple_of(side).max(side);
         Tiling { side, tall, row_tiles, column_tiles, parts: self.depth.div_ceil(part).max(1), part }
@@ -344,7 +346,7 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     /// Results tile by tile, in parts of the depth where there are several.
     #[inline(never)] // A page fetches it when a plan is hot.
     fn tiled(&self, product: Product) -> Vec<Program> {
-        let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups);
+        let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups, self.call.gpu);
         let groups = self.sizes.groups;
         let weight = self.direction == Direction::Weight;
         let jobs = row_tiles * column_tiles * groups * parts;

@@ -106,7 +106,7 @@ impl Kernels for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        let choice = Choice::of(&sizes, call.epilogue.is_some());
+        let choice = Choice::of(&sizes, call.epilogue.is_some(), call.gpu);
         if call.tier == Tier::Compact {
             return Ok(compact::programs(call, &sizes, &choice));
         }

@@ -1,14 +1,12 @@
 //! How the GPU's product is cut: chosen by shape, because a browser cannot time kernels.
 
 use super::Sizes;
+use crate::ir::GpuSize;
 
 /// Workgroups that keep a large GPU busy.
 const BUSY: usize = 128;
-/// Multiprocessors of a large GPU (an NVIDIA H200): workgroups come to them in turns.
-const PROCESSORS: usize = 132;
-/// What a part of K costs: a second kernel, in seconds, and its bytes, in bytes per second.
+/// What a part of K costs beside its bytes: a second kernel, in seconds.
 const SECOND_KERNEL: f64 = 10e-6;
-const BANDWIDTH: f64 = 2.5e12;
 /// What an element of an epilogue costs a processor that has nothing else to do meanwhile, in seconds.
 const EPILOGUE: f64 = 0.5e-9;
 
@@ -44,21 +42,24 @@ impl Tile {
     /// All processors wait for the one with the most workgroups, which is fastest with 256 threads or more (with 128 it
     /// was measured to lose a fifth; the half below is a guess). One with several workgroups at a time makes the epilogue
     /// of one beside the product of another; there is no room for two of 256 threads.
-    fn seconds(&self, &Sizes { batches, m, n, k }: &Sizes, parts: usize, epilogue: bool) -> f64 {
+    fn seconds(&self, sizes: &Sizes, parts: usize, epilogue: bool, gpu: GpuSize) -> f64 {
+        let Sizes { batches, m, n, k } = *sizes;
         let [rows, columns] = self.size();
         let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
-        let in_turn = (tiles * parts).div_ceil(PROCESSORS);
+        let in_turn = (tiles * parts).div_ceil(gpu.processors());
+        // The processors of all GPUs are taken to be as fast.
         let speed = match in_turn * self.threads[0] * self.threads[1] {
             ..128 => 0.5 * self.speed,
             128..256 => 0.8 * self.speed,
             _ => self.speed,
         };
         let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
-        let operations = product(&[2, in_turn, PROCESSORS, rows, columns, part_length(k, parts)]);
+        let of_large = GpuSize::Large.processors();
+        let operations = product(&[2, in_turn, of_large, rows, columns, part_length(k, parts)]);
         let of_parts = match parts {
             1 => 0.0,
             // Written and read.
-            _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / BANDWIDTH,
+            _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / gpu.bandwidth(),
         };
         let waits = epilogue && parts == 1 && self.threads == [16, 16];
         let of_epilogue = if waits { EPILOGUE * product(&[in_turn, rows, columns]) } else { 0.0 };
@@ -95,10 +96,10 @@ impl Choice {
     }
 
     /// The large kernel where it keeps the GPU busy, with the tile that should be the fastest.
-    pub fn of(sizes: &Sizes, epilogue: bool) -> Choice {
-        match large(sizes, MAX_PARTS, epilogue) {
+    pub fn of(sizes: &Sizes, epilogue: bool, gpu: GpuSize) -> Choice {
+        match large(sizes, MAX_PARTS, epilogue, gpu) {
             Some((tile, parts)) => Choice::Large(tile, parts),
-            None => Choice::Small(Tiling::fitting(sizes)),
+            None => Choice::Small(Tiling::fitting(sizes, gpu)),
         }
     }
 }
@@ -109,6 +110,7 @@ pub(in crate::op) fn large(
     sizes: &Sizes,
     max_parts: usize,
     epilogue: bool,
+    gpu: GpuSize,
 ) -> Option<(&'static Tile, usize)> {
     let Sizes { batches, m, n, k } = *sizes;
     let most = (k.div_ceil(DEPTH) / ROUNDS_PER_PART).clamp(1, max_parts);
@@ -117,8 +119,8 @@ pub(in crate::op) fn large(
         let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
         let none_is_empty = move |parts: usize| (parts - 1) * part_length(k, parts) < k;
         let parts = (1..=most)
-            .filter(move |&parts| tiles * parts >= BUSY && batches * parts <= 65_535 && none_is_empty(parts));
-        parts.map(move |parts| (tile.seconds(sizes, parts, epilogue), tile, parts))
+            .filter(move |&parts| tiles * parts >= gpu.busy(BUSY) && batches * parts <= 65_535 && none_is_empty(parts));
+        parts.map(move |parts| (tile.seconds(sizes, parts, epilogue, gpu), tile, parts))
     });
     let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
     let multiplications = (batches * m * n) as f64 * k as f64;
@@ -155,11 +157,11 @@ const SMALL: Tiling = Tiling { tile: [32, 32], per_thread: [4, 4], slices: MOST_
 
 impl Tiling {
     /// The smallest tiles; where they do not keep the GPU busy, K is shared out too.
-    fn fitting(sizes: &Sizes) -> Tiling {
+    fn fitting(sizes: &Sizes, gpu: GpuSize) -> Tiling {
         let mut tiling = SMALL;
         let workgroups = sizes.batches * sizes.m.div_ceil(tiling.tile[0]) * sizes.n.div_ceil(tiling.tile[1]);
         let rounds = sizes.k.div_ceil(tiling.depth);
-        let wanted = BUSY.div_ceil(workgroups.max(1));
+        let wanted = gpu.busy(BUSY).div_ceil(workgroups.max(1));
         let worth_it = (rounds / ROUNDS_PER_PART).max(1);
         tiling.parts = wanted.min(worth_it).max(rounds.div_ceil(MAX_ROUNDS)).max(1);
         tiling
@@ -182,7 +184,7 @@ mod tests {
 
     /// The rows and columns of the tile, and the parts.
     fn choice(m: usize, n: usize, k: usize, epilogue: bool) -> Option<([usize; 2], usize)> {
-        let chosen = large(&Sizes { batches: 1, m, n, k }, MAX_PARTS, epilogue);
+        let chosen = large(&Sizes { batches: 1, m, n, k }, MAX_PARTS, epilogue, GpuSize::Large);
         chosen.map(|(tile, parts)| (tile.size(), parts))
     }
 
@@ -210,6 +212,11 @@ mod tests {
             assert!(parts > 1 && (parts - 1) * part_length(k, parts) < k, "{m} × {n} × {k}: {parts} parts");
         }
         assert_eq!(choice(128, 128, 128, false), None);
+        // On a small GPU too, if fewer.
+        let of_small = large(&Sizes { batches: 1, m: 512, n: 4608, k: 2048 }, MAX_PARTS, false, GpuSize::Small);
+        assert_eq!(of_small.map(|(tile, parts)| (tile.size(), parts)), Some(([128, 128], 1)));
+        let fitting = |gpu: GpuSize| Tiling::fitting(&Sizes { batches: 1, m: 64, n: 64, k: 100_000 }, gpu).parts;
+        assert_eq!((fitting(GpuSize::Large), fitting(GpuSize::Small)), (32, 3));
         // Sizes whose product does not fit 32 bits.
         assert!(choice(4096, 4096, 65_536, false).is_some());
     }

@@ -1,6 +1,7 @@
 //! Adapters: what there is, which one a configuration takes, and what to say when none fits.
 
 use crate::error::{Error, Result};
+use crate::ir::GpuSize;
 use std::fmt;
 
 /// How a GPU device is chosen and run.
@@ -37,6 +38,9 @@ pub struct GpuConfig {
     pub compact: bool,
     /// Whether reductions use subgroups.
     pub subgroups: Subgroups,
+    /// How large the GPU is; if it is not said, what the adapter says it is made of tells it. Browsers do not tell the library,
+    /// but the npm package asks.
+    pub gpu_size: Option<GpuSize>,
 }
 
 /// Whether the threads of a workgroup that reduce together look at each other's registers, subgroup by subgroup, where the
@@ -119,6 +123,7 @@ impl Default for GpuConfig {
             specialise: Specialise::default(),
             compact: cfg!(target_arch = "wasm32"),
             subgroups: Subgroups::default(),
+            gpu_size: None,
         }
     }
 }
@@ -146,6 +151,16 @@ pub enum AdapterKind {
     Other,
     /// A CPU that plays a GPU.
     Software,
+}
+
+impl AdapterKind {
+    /// How large such an adapter is, as a rule.
+    pub(super) fn size(self) -> GpuSize {
+        match self {
+            AdapterKind::Discrete | AdapterKind::Virtual | AdapterKind::Other => GpuSize::Large,
+            AdapterKind::Integrated | AdapterKind::Software => GpuSize::Small,
+        }
+    }
 }
 
 impl fmt::Display for AdapterKind {

@@ -164,6 +164,7 @@ impl Runtime {
                 device.features().contains(wgpu::Features::SUBGROUP),
                 description.subgroup_sizes[0] == description.subgroup_sizes[1],
             ),
+            gpu_size: Some(config.gpu_size.unwrap_or_else(|| description.device_type.size())),
             ..config.clone()
         };
         let ledger = Arc::new(stats::Ledger::default());
