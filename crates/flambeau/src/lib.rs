@@ -62,9 +62,9 @@ pub use backend::wgpu::runtime::{
 pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
 pub use engine::{PlanStats, Reading};
+pub use error::{Error, Result};
 #[cfg(feature = "gpu")]
 pub use ir::GpuSize;
-pub use error::{Error, Result};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};

@@ -1,8 +1,8 @@
 //! Structured kernels: what a primitive with kernels of its own brings, and a call of it in a plan.
 
+use super::GpuSize;
 use super::access::Access;
 use super::kernel::{Fused, Place};
-use super::GpuSize;
 use super::program::{Param, Tier};
 use super::{Meta, Program};
 use crate::dtype::Scalar;

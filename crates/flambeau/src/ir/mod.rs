@@ -9,10 +9,10 @@
 
 pub(crate) mod access;
 pub(crate) mod call;
+mod gpu_size;
 pub(crate) mod kernel;
 mod map;
 pub(crate) mod program;
-mod gpu_size;
 mod reduce;
 mod view;
 

@@ -10,6 +10,9 @@ use crate::op::Op;
 /// (a matrix and its transpose) so share memory.
 pub(super) fn held_by(graph: &Graph, value: Ref, layout: Layout) -> Ref {
     let base = graph.base(value);
+    if base == value {
+        return value;
+    }
     let mut chain = vec![value];
     while let Some(&last) = chain.last()
         && last != base

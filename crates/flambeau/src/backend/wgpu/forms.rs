@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A form and its shaders.
 pub(super) struct Form {
-    kernel: Option<Kernel>,
+    kernel: Option<Arc<Kernel>>,
     pub shaders: Vec<FormShader>,
 }
 
@@ -53,11 +53,11 @@ impl FormShader {
 }
 
 impl Form {
-    /// The form of a kernel with these shaders.
-    pub fn new(kernel: &Kernel, shaders: Vec<FormShader>, runtime: &Runtime) -> Form {
+    /// The form of a kernel with these shaders; the kernel is asked for where specialised ones are to be made from it.
+    pub fn new(kernel: impl FnOnce() -> Arc<Kernel>, shaders: Vec<FormShader>, runtime: &Runtime) -> Form {
         let gains = runtime.config().specialise == Specialise::WhenHot
             && shaders.iter().any(|shader| shader.program.specialise);
-        Form { kernel: gains.then(|| kernel.clone()), shaders }
+        Form { kernel: gains.then(kernel), shaders }
     }
 
     /// A shader that belongs to no kernel.

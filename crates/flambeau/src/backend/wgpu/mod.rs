@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Kernels per submission: above this a plan is cut, so that no submission trips a driver's watchdog.
 const MAX_DISPATCHES: usize = 512;
 
-/// Kernels per submission when a plan first runs.
+/// Kernels of the first submission when a plan first runs; each further one has twice as many.
 const FIRST_PART: usize = 32;
 
 /// What the kernel that takes over faults binds.
@@ -171,7 +171,7 @@ impl Gpu {
         let dispatches: Vec<Dispatch> = kernels.collect();
         let mut numbers = compiled.uniforms.lock().unwrap_or_else(PoisonError::into_inner);
         // A plan that is new binds everything anew: the GPU begins with the first kernels meanwhile.
-        let part = if numbers.is_new() { FIRST_PART } else { MAX_DISPATCHES };
+        let mut part = if numbers.is_new() { FIRST_PART } else { MAX_DISPATCHES };
         let when = match run.demand {
             Demand::Read if dispatches.len() <= part => When::WithNext,
             Demand::Values if self.runtime.is_hungry() => When::Now,
@@ -184,13 +184,16 @@ impl Gpu {
             compiled.patches.iter().map(|(offset, param)| (*offset, resolve(param, run, &watch.words)));
         let (block, mut write) = numbers.with(words, &self.runtime)?;
         let mut submitted = Ok(());
-        for part in dispatches.chunks(part) {
+        let mut rest = &dispatches[..];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(part.min(rest.len()));
+            (rest, part) = (later, (2 * part).min(MAX_DISPATCHES));
             // What is new is written before the first part.
             let uniforms = match block {
                 Some(block) => Uniforms::Kept(block, write.take()),
                 None => Uniforms::Once(Vec::new()),
             };
-            submitted = submitted.and_then(|()| self.runtime.submit(uniforms, part, when));
+            submitted = submitted.and_then(|()| self.runtime.submit(uniforms, now, when));
         }
         if submitted.is_err() {
             numbers.forget();

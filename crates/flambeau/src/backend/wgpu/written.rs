@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::host::mapped;
 use crate::ir::access::{Access, DataOffset};
 use crate::ir::kernel::{Fused, InstKind, Kernel, Place};
-use crate::ir::program::{Param, Program};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::ir::program::Param;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Forms kept; above it, those that were asked for least recently go. Those of a few plans are enough: what plans share is asked for
@@ -29,7 +30,7 @@ pub(super) struct Written {
 
 #[derive(Default)]
 struct Known {
-    forms: FxHashMap<Kernel, Entry>,
+    forms: FxHashMap<Formed, Entry>,
     /// Forms that differ in sizes share texts.
     texts: FxHashSet<ShaderText>,
     asked: u64,
@@ -38,6 +39,27 @@ struct Known {
 struct Entry {
     form: Arc<Form>,
     last_asked: u64,
+}
+
+/// What a form is known by: its kernel, hashed once.
+#[derive(Clone, PartialEq, Eq)]
+struct Formed {
+    kernel: Arc<Kernel>,
+    hash: u64,
+}
+
+impl Hash for Formed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+impl Formed {
+    fn new(kernel: Kernel) -> Formed {
+        let mut hasher = FxHasher::default();
+        kernel.hash(&mut hasher);
+        Formed { kernel: Arc::new(kernel), hash: hasher.finish() }
+    }
 }
 
 impl Written {
@@ -50,17 +72,19 @@ impl Written {
         };
         let mut missing = FxHashSet::default();
         missing.extend(
-            apart.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|((kernel, _), _)| kernel),
+            apart.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|((formed, _), _)| formed),
         );
-        let missing: Vec<&Kernel> = missing.into_iter().collect();
+        let missing: Vec<&Formed> = missing.into_iter().collect();
         let tier = first_tier(runtime);
-        let programs = mapped(&missing, |kernel| programs_of(kernel, tier, None, runtime));
+        let shaders = mapped(&missing, |formed| {
+            let programs = programs_of(&formed.kernel, tier, None, runtime)?;
+            Ok(programs.into_iter().map(FormShader::new).collect::<Vec<FormShader>>())
+        });
         let mut known = self.lock();
-        let mut new: FxHashMap<&Kernel, Arc<Form>> = FxHashMap::default();
-        for (kernel, programs) in missing.into_iter().zip(programs) {
-            let shaders: Vec<FormShader> =
-                programs?.into_iter().map(|program| known.shader(program)).collect();
-            new.insert(kernel, Arc::new(Form::new(kernel, shaders, runtime)));
+        let mut new: FxHashMap<Formed, Arc<Form>> = FxHashMap::default();
+        for (formed, shaders) in missing.into_iter().zip(shaders) {
+            let shaders = shaders?.into_iter().map(|shader| known.shared(shader)).collect();
+            new.insert(formed.clone(), Arc::new(Form::new(|| formed.kernel.clone(), shaders, runtime)));
         }
         known.keep(&new);
         let forms: Vec<Arc<Form>> = apart
@@ -77,33 +101,30 @@ impl Written {
 }
 
 impl Known {
-    fn shader(&mut self, mut program: Program) -> FormShader {
-        let text = self.shared(program.source);
-        program.source = text.text().clone();
-        FormShader { program, text }
-    }
-
-    fn shared(&mut self, text: Arc<str>) -> ShaderText {
-        let text = ShaderText::from(text);
-        match self.texts.get(&text) {
-            Some(known) => known.clone(),
+    /// The shader with the text that others have, if there is one like it.
+    fn shared(&mut self, mut shader: FormShader) -> FormShader {
+        match self.texts.get(&shader.text) {
+            Some(known) => {
+                shader.text = known.clone();
+                shader.program.source = known.text().clone();
+            }
             None => {
-                self.texts.insert(text.clone());
-                text
+                self.texts.insert(shader.text.clone());
             }
         }
+        shader
     }
 
-    fn find(&mut self, kernel: &Kernel) -> Option<Arc<Form>> {
+    fn find(&mut self, formed: &Formed) -> Option<Arc<Form>> {
         self.asked += 1;
         let now = self.asked;
-        self.forms.get_mut(kernel).map(|entry| {
+        self.forms.get_mut(formed).map(|entry| {
             entry.last_asked = now;
             entry.form.clone()
         })
     }
 
-    fn keep(&mut self, new: &FxHashMap<&Kernel, Arc<Form>>) {
+    fn keep(&mut self, new: &FxHashMap<Formed, Arc<Form>>) {
         if self.forms.len() + new.len() > MAX_FORMS {
             let mut ages: Vec<u64> = self.forms.values().map(|entry| entry.last_asked).collect();
             ages.sort_unstable();
@@ -112,8 +133,8 @@ impl Known {
             self.texts.retain(|text| Arc::strong_count(text.text()) > 1);
         }
         let last_asked = self.asked;
-        let entry = |(kernel, form): (&&Kernel, &Arc<Form>)| {
-            ((*kernel).clone(), Entry { form: form.clone(), last_asked })
+        let entry = |(formed, form): (&Formed, &Arc<Form>)| {
+            (formed.clone(), Entry { form: form.clone(), last_asked })
         };
         self.forms.extend(new.iter().map(entry));
     }
@@ -200,7 +221,7 @@ impl Own {
 }
 
 /// A kernel without what it has of its own, and that.
-fn without_own(kernel: &Kernel) -> (Kernel, Own) {
+fn without_own(kernel: &Kernel) -> (Formed, Own) {
     let (mut form, mut own) = (kernel.clone(), Own::default());
     form.places_mut().into_iter().for_each(|place| *place = Place::Input(0));
     match &mut form {
@@ -212,5 +233,5 @@ fn without_own(kernel: &Kernel) -> (Kernel, Own) {
             call.epilogue.iter_mut().for_each(|epilogue| own.take_fused(epilogue));
         }
     }
-    (form, own)
+    (Formed::new(form), own)
 }

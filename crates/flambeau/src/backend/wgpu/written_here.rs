@@ -18,7 +18,7 @@ impl Written {
         let form = |kernel: &&Kernel| {
             let shaders =
                 programs_of(kernel, tier, None, runtime)?.into_iter().map(FormShader::new).collect();
-            Ok((Arc::new(Form::new(kernel, shaders, runtime)), Own { node: None }))
+            Ok((Arc::new(Form::new(|| Arc::new((*kernel).clone()), shaders, runtime)), Own { node: None }))
         };
         kernels.iter().map(form).collect()
     }

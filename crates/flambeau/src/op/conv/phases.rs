@@ -42,7 +42,8 @@ impl Text<'_> {
         let products = self.sizes.groups * phases;
         let product = self.largest_phase();
         let Product { rows, columns, depth } = product;
-        let (tile, _) = large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false, self.call.gpu)?;
+        let (tile, _) =
+            large(&Sizes { batches: products, m: rows, n: columns, k: depth }, 1, false, self.call.gpu)?;
         let (tile, grid) = self.tile(product, tile, products, depth)?;
         let elements = self.elements_of_phases(&self.n(columns));
         Some(self.large_product(rows, tile, grid, &elements, 1))

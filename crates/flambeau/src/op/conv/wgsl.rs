@@ -346,7 +346,8 @@ fn left_depth(step: u32) -> u32 {{ return {depth}; }}
     /// Results tile by tile, in parts of the depth where there are several.
     #[inline(never)] // A page fetches it when a plan is hot.
     fn tiled(&self, product: Product) -> Vec<Program> {
-        let Tiling { side, tall, row_tiles, column_tiles, parts, part } = product.tiling(self.sizes.groups, self.call.gpu);
+        let Tiling { side, tall, row_tiles, column_tiles, parts, part } =
+            product.tiling(self.sizes.groups, self.call.gpu);
         let groups = self.sizes.groups;
         let weight = self.direction == Direction::Weight;
         let jobs = row_tiles * column_tiles * groups * parts;

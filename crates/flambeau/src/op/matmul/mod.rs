@@ -28,7 +28,7 @@ use crate::shape::product;
 use crate::tensor::ContractedDims;
 use cpu::{float_product, integer_product};
 use half::f16;
-use tiling::{Choice, GENERAL_TILE};
+use tiling::Choice;
 
 /// C = A·B over the last two dimensions; the others are batches of equal size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -112,7 +112,7 @@ impl Kernels for MatMul {
         }
         let (product, parts) = match choice {
             Choice::Large(tile, parts) => {
-                let tile = call.tier.either(GENERAL_TILE, tile);
+                let tile = call.tier.either(tile.general(), tile);
                 (large::program(call, &sizes, tile, parts), parts)
             }
             Choice::Small(tiling) => (tiled::program(call, &sizes, &tiling), tiling.parts),

@@ -37,6 +37,12 @@ impl Tile {
         [self.threads[0] * self.per_thread[0], self.threads[1] * self.per_thread[1]]
     }
 
+    /// The tile of the general shader of a product for which this one is best: one of two, so that few are compiled.
+    pub fn general(&self) -> &'static Tile {
+        let [rows, columns] = GENERAL_TILE.size();
+        if self.size()[0] * self.size()[1] < rows * columns { &TILES[3] } else { GENERAL_TILE }
+    }
+
     /// About the seconds a product takes with this tile and a number of parts.
     ///
     /// All processors wait for the one with the most workgroups, which is fastest with 256 threads or more (with 128 it
@@ -74,7 +80,7 @@ static TILES: [Tile; 4] = [
     Tile { threads: [8, 8], per_thread: [4, 4], speed: 22.0 },
 ];
 
-/// The tile of general shaders, whatever the size: near the pace of the largest, and enough workgroups for medium products.
+/// The tile of general shaders: near the pace of the largest, and enough workgroups for medium products.
 pub(in crate::op) static GENERAL_TILE: &Tile = &TILES[1];
 
 /// The kernel for a product.
@@ -118,8 +124,9 @@ pub(in crate::op) fn large(
         let [rows, columns] = tile.size();
         let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns);
         let none_is_empty = move |parts: usize| (parts - 1) * part_length(k, parts) < k;
-        let parts = (1..=most)
-            .filter(move |&parts| tiles * parts >= gpu.busy(BUSY) && batches * parts <= 65_535 && none_is_empty(parts));
+        let parts = (1..=most).filter(move |&parts| {
+            tiles * parts >= gpu.busy(BUSY) && batches * parts <= 65_535 && none_is_empty(parts)
+        });
         parts.map(move |parts| (tile.seconds(sizes, parts, epilogue, gpu), tile, parts))
     });
     let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -213,9 +220,11 @@ mod tests {
         }
         assert_eq!(choice(128, 128, 128, false), None);
         // On a small GPU too, if fewer.
-        let of_small = large(&Sizes { batches: 1, m: 512, n: 4608, k: 2048 }, MAX_PARTS, false, GpuSize::Small);
+        let of_small =
+            large(&Sizes { batches: 1, m: 512, n: 4608, k: 2048 }, MAX_PARTS, false, GpuSize::Small);
         assert_eq!(of_small.map(|(tile, parts)| (tile.size(), parts)), Some(([128, 128], 1)));
-        let fitting = |gpu: GpuSize| Tiling::fitting(&Sizes { batches: 1, m: 64, n: 64, k: 100_000 }, gpu).parts;
+        let fitting =
+            |gpu: GpuSize| Tiling::fitting(&Sizes { batches: 1, m: 64, n: 64, k: 100_000 }, gpu).parts;
         assert_eq!((fitting(GpuSize::Large), fitting(GpuSize::Small)), (32, 3));
         // Sizes whose product does not fit 32 bits.
         assert!(choice(4096, 4096, 65_536, false).is_some());

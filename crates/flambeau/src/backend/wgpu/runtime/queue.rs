@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Larger writes from the host wait for the queue instead of being copied.
 const LARGEST_WAITING_WRITE: usize = 1 << 20;
 
-/// Bind groups that a thread makes, at least.
-const FEWEST_BIND_GROUPS: usize = 8;
+/// Bind groups that a thread makes, at least: waking another takes as long as making some.
+const FEWEST_BIND_GROUPS: usize = 24;
 
 /// When the queue is called for some work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
