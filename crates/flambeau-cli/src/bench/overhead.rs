@@ -2,7 +2,8 @@
 
 use super::{median, time};
 use crate::output::Output;
-use flambeau::optim::Sgd;
+use flambeau::nn::models::Mlp;
+use flambeau::optim::{Adam, Sgd};
 use flambeau::prelude::*;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -36,6 +37,13 @@ pub async fn run(device: &Device, output: Output) -> Result<Value> {
     let (host, step) = empty_step(device).await?;
     record("a training step of one number, host", host);
     record("a training step of one number", step);
+    record("a training step of an MLP, batch 128", held_step(device, |_, _| Vec::new()).await?);
+    let detached = |_: &Tensor, loss: &Tensor| vec![loss.detach()];
+    record("the same while its detached loss is held", held_step(device, detached).await?);
+    let logits = |logits: &Tensor, _: &Tensor| vec![logits.detach()];
+    record("the same while its logits are held", held_step(device, logits).await?);
+    let right = |logits: &Tensor, _: &Tensor| vec![logits.detach().argmax(1).eq(0).sum(..)];
+    record("the same while a count of its right answers is held", held_step(device, right).await?);
     Ok(Value::Array(results))
 }
 
@@ -210,4 +218,32 @@ async fn empty_step(device: &Device) -> Result<(f64, f64)> {
         all.push(start.elapsed().as_secs_f64() / REPEATS as f64);
     }
     Ok((median(host.split_off(1)), median(all.split_off(1))))
+}
+
+/// Seconds from one to the next of training steps of an MLP, of which something is held that nobody has asked for yet.
+async fn held_step(device: &Device, hold: impl Fn(&Tensor, &Tensor) -> Vec<Tensor>) -> Result<f64> {
+    let model = Mlp::new(&[784, 128, 10], device);
+    let mut optimizer = Adam::new(model.parameters(), 1e-3);
+    let x = Tensor::try_rand([128, 784], &Generator::new(1), device)?;
+    let y = Tensor::zeros([128], (DType::I32, device));
+    eval(&[&x, &y])?;
+    let (mut runs, mut held) = (Vec::new(), Vec::new());
+    for _ in 0..=RUNS {
+        let start = Instant::now();
+        for _ in 0..REPEATS {
+            let logits = model.try_forward(&x)?;
+            let loss = logits.try_cross_entropy(&y)?;
+            loss.backward()?;
+            held = hold(&logits, &loss);
+            drop((logits, loss));
+            optimizer.step()?;
+            optimizer.zero_grad();
+            device.throttle().await?;
+        }
+        model.parameters()[0].value().try_sum(..)?.item().await?;
+        runs.push(start.elapsed().as_secs_f64() / REPEATS as f64);
+    }
+    drop(held);
+    // The first two compile: kernels for all sizes, then those for these.
+    Ok(median(runs.split_off(2)))
 }

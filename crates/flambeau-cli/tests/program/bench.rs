@@ -102,7 +102,7 @@ fn overhead() {
     let folder = Folder::new("bench-overhead");
     let result = bench(&folder, &["overhead"]);
     let rows = result["results"].as_array().unwrap();
-    assert_eq!(rows.len(), 11, "{result}");
+    assert_eq!(rows.len(), 15, "{result}");
     assert!(rows.iter().all(|row| row["what"].is_string() && row["microseconds"].is_number()), "{result}");
 }
 

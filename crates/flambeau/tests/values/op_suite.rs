@@ -26,15 +26,24 @@ fn gpu() {
     println!("summary: op suite: naga accepts all {count} shaders");
 }
 
-/// Recurrences have kernels of their own for adapters that pay dearly for barriers.
+/// Products, convolutions and recurrences have kernels of their own for adapters that pay dearly for barriers.
 #[test]
-fn recurrences_without_barriers() {
+fn without_barriers() {
     let device = crate::common::new_gpu(GpuConfig { avoid_barriers: true, ..Default::default() });
     let mut cases = selftest::cases();
-    cases.retain(|case| case.group.starts_with("recurrence"));
+    cases.retain(|case| {
+        case.group.starts_with("recurrence")
+            || case.name.starts_with("matmul")
+            || case.name.starts_with("conv")
+    });
     let report = flambeau::block_on(selftest::op_suite(&device, cases, |_| ()));
     crate::suite::assert_passed(&report);
-    assert!(report.ops.contains("recurrence_backward") && report.cases > 40, "{report}");
+    let has = |op: &str| report.ops.contains(op);
+    assert!(has("recurrence_backward") && has("conv_weight") && report.cases > 140, "{report}");
+    let sources = device.shader_sources();
+    let of_product = |text: &&String| text.contains("fn left_row") || text.contains("at_a");
+    let products: Vec<&String> = sources.iter().filter(of_product).collect();
+    assert!(products.len() > 4 && products.iter().all(|text| !text.contains("workgroupBarrier")));
 }
 
 /// Products and convolutions have a short first text for browsers.

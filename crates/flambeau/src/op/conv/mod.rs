@@ -12,6 +12,7 @@
 //! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `phases` where they do
 //!   and a stride leaves gaps, `narrow` where a group has a channel or a few.
 
+mod blocks;
 mod compact;
 mod cpu;
 mod large;
@@ -197,17 +198,11 @@ impl Kernels for Conv {
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        if call.outputs[0].1.numel() == 0 {
-            return Ok(Vec::new());
-        }
-        let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
-        for d in 0..3 {
-            let last = product([sizes.output[d].saturating_sub(1), sizes.stride[d]]);
-            let taps = product([sizes.kernel[d], sizes.dilation[d]]);
-            let reach = last.saturating_add(taps).saturating_add(sizes.padding[d]);
-            fits_shader(self.name(), "the windows' reach", reach)?;
-        }
-        Ok(wgsl::programs(self.direction, &sizes, call))
+        self.shaders(call, wgsl::programs)
+    }
+
+    fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        self.shaders(call, wgsl::programs_without_barriers)
     }
 
     /// Every direction multiplies each element of y with each weight of its feature.
@@ -219,6 +214,27 @@ impl Kernels for Conv {
             Direction::Weight => (input(1), &call.outputs[0].1),
         };
         product([2, y.numel(), product(&weight.shape[1..])]) as u64
+    }
+}
+
+impl Conv {
+    /// The shaders of a call, if a shader can reckon with its sizes.
+    fn shaders(
+        &self,
+        call: &StructuredCall,
+        programs: fn(Direction, &Sizes, &StructuredCall) -> Vec<Program>,
+    ) -> Result<Vec<Program>> {
+        if call.outputs[0].1.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
+        for d in 0..3 {
+            let last = product([sizes.output[d].saturating_sub(1), sizes.stride[d]]);
+            let taps = product([sizes.kernel[d], sizes.dilation[d]]);
+            let reach = last.saturating_add(taps).saturating_add(sizes.padding[d]);
+            fits_shader(self.name(), "the windows' reach", reach)?;
+        }
+        Ok(programs(self.direction, &sizes, call))
     }
 }
 

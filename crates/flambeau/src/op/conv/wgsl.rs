@@ -13,7 +13,7 @@
 //! A product with few results is cut along its depth; the parts are added by a second shader, in order. Where a tile
 //! would be mostly empty (a channel or a few per group), threads loop over the definition instead (`narrow`). Products
 //! that fill the GPU are made by `large`, with a stride in `phases`. Where compiling is slow, `compact` makes all but those
-//! until a plan is hot.
+//! until a plan is hot. Adapters that pay dearly for barriers have `blocks`.
 
 use super::{Direction, Sizes};
 use crate::dtype::DType;
@@ -42,6 +42,19 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
         _ => text().large(product).unwrap_or_else(|| text().tiled(product)),
     };
     narrow.or_else(by_phases).unwrap_or_else(whole)
+}
+
+/// The same for adapters that pay dearly for barriers.
+pub(super) fn programs_without_barriers(
+    direction: Direction,
+    sizes: &Sizes,
+    call: &StructuredCall,
+) -> Vec<Program> {
+    let text = || Text::new(direction, sizes, call);
+    let product = text().product();
+    let by_thread = product.rows <= FEW_ROWS && direction != Direction::Weight;
+    let narrow = by_thread.then(|| text().narrow(product)).flatten();
+    narrow.unwrap_or_else(|| text().by_blocks(product))
 }
 
 /// The text of a shader.
@@ -123,6 +136,11 @@ impl<'a> Text<'a> {
     /// The same for compact texts.
     pub fn hand_on_compact(&self, parts: usize) {
         hand_on_compact(&mut self.shader.borrow_mut(), self.call, parts);
+    }
+
+    /// Says that the shader would gain nothing from its sizes.
+    pub fn stays_general(&self) {
+        self.shader.borrow_mut().specialise = false;
     }
 
     /// The shader, for who finishes it.
