@@ -75,6 +75,8 @@ export function told({ contender, net, batch, first, others, soon, settled, wors
     `then ${show(soon)} ms a step soon after, ${show(settled)} in the end, ${show(worst)} at worst\n` +
     `  ${moduleLoaded === undefined ? "" : `module loaded after ${show(moduleLoaded)} ms, `}device open after ${show(deviceOpen)}${opening}, ` +
     `data and parameters ${show(data)}; the first step on the host ${show(host)}${asking}, then waited ${show(waited)}` +
-    (kernels === undefined ? "" : `; kernels: ${kernels.beside} beside (${kernels.atOnce} at once), ${kernels.waitedFor} waited for`)
+    (kernels === undefined
+      ? ""
+      : `; kernels: ${kernels.beside} beside (${kernels.atOnce} at once), ${kernels.waitedFor} waited for`)
   );
 }
