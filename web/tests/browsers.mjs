@@ -58,9 +58,14 @@ async function playwrightPage(browser, { width, height, dark }) {
     permissions: ["clipboard-read", "clipboard-write"],
     acceptDownloads: true,
   });
-  const page = await context.newPage();
+  return playwrightTab(await context.newPage(), context);
+}
+
+function playwrightTab(page, context) {
   return {
     raw: page,
+    /** Another tab of the same profile. */
+    tab: async () => playwrightTab(await context.newPage(), context),
     on: (event, listener) => page.on(event, listener),
     goto: (address) => page.goto(address),
     reload: () => page.reload(),
@@ -77,16 +82,21 @@ async function playwrightPage(browser, { width, height, dark }) {
       return { name: file.suggestedFilename(), bytes: await readFile(await file.path()) };
     },
     mouse: page.mouse,
+    closeTab: () => page.close(),
     close: () => context.close(),
   };
 }
 
 async function puppeteerPage(browser, { width, height }) {
   const context = await browser.createBrowserContext();
-  const page = await context.newPage();
-  await page.setViewport({ width, height });
+  return puppeteerTab(await context.newPage(), context, { width, height });
+}
+
+async function puppeteerTab(page, context, size) {
+  await page.setViewport(size);
   return {
     raw: page,
+    tab: async () => puppeteerTab(await context.newPage(), context, size),
     on: (event, listener) => page.on(event, listener),
     goto: (address) => page.goto(address),
     reload: () => page.reload(),
@@ -94,6 +104,7 @@ async function puppeteerPage(browser, { width, height }) {
     screenshot: (path) => page.screenshot({ path }),
     setViewport: (size) => page.setViewport(size),
     mouse: page.mouse,
+    closeTab: () => page.close(),
     close: () => context.close(),
   };
 }

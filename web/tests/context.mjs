@@ -16,15 +16,35 @@ export function assert(condition, message) {
 export async function makeContext(browser, address, { pictures }) {
   const errors = [];
   const page = await browser.newPage({ width: 1280, height: 900, dark: false });
+  const others = [];
+  const fresh = async () => {
+    const other = await browser.newPage({ width: 1280, height: 900, dark: false });
+    others.push(other);
+    return other;
+  };
+  const context = aboutPage(browser.name, page, address, errors, pictures);
+  return {
+    ...context,
+    /** A page in another profile, as another reader has it. */
+    freshProfile: async () => aboutPage(browser.name, await fresh(), address, errors, pictures),
+    /** Another tab of this profile. */
+    anotherTab: async () => aboutPage(browser.name, await page.tab(), address, errors, pictures),
+    close: async () => {
+      for (const each of [...others, page]) await each.close();
+    },
+  };
+}
+
+/** What can be done with one page. */
+function aboutPage(browser, page, address, errors, pictures) {
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error.stack ?? error)));
 
   const context = {
-    browser: browser.name,
+    browser,
     address,
     errors,
     page,
-    close: () => page.close(),
 
     /** Opens a place of the app, such as "train?seed=3". */
     async open(place) {

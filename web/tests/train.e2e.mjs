@@ -3,53 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assert } from "./context.mjs";
-
-/** The value beside a name of the figures. */
-const figure = ({ page }, name) =>
-  page.evaluate((name) => {
-    const found = [...document.querySelectorAll(".figures dt")].find((each) => each.textContent === name);
-    return found?.nextElementSibling?.textContent ?? "";
-  }, name);
-
-/** Waits until the run has taken so many steps. */
-const reaches = ({ until }, step, seconds = 80) =>
-  until(
-    (step) => {
-      const found = /step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "");
-      return found !== null && Number(found[1].replace(/\s/g, "")) >= step;
-    },
-    step,
-    `step ${step}`,
-    seconds,
-  );
-
-const stepNow = ({ page }) =>
-  page.evaluate(() =>
-    Number(/step ([\d\s]+) of/.exec(document.querySelector(".controls .progress")?.textContent ?? "")?.[1].replace(/\s/g, "")),
-  );
-
-/** Waits until the run is over: Start is back. */
-const finishes = ({ until }, seconds = 90) =>
-  until(
-    () =>
-      [...document.querySelectorAll("button")].some((each) => each.textContent === "Start" && !each.disabled) &&
-      !document.querySelector(".controls .progress-fill.unknown") &&
-      /(Done|Stopped|Failed)/.test(document.querySelector(".controls .progress")?.textContent ?? ""),
-    undefined,
-    "the end of the run",
-    seconds,
-  );
-
-/** A table of 8 × 8 pictures in two classes: bright above or bright below. */
-function pictureTable() {
-  const names = [...Array.from({ length: 64 }, (_, place) => `p${place}`), "label"];
-  const rows = Array.from({ length: 120 }, (_, row) => {
-    const above = row % 2 === 0;
-    const pixels = Array.from({ length: 64 }, (_, place) => (place < 32 === above ? 200 : 20) + ((row * 7 + place * 13) % 30));
-    return [...pixels, above ? "above" : "below"].join(",");
-  });
-  return { name: "pictures.csv", mimeType: "text/csv", buffer: Buffer.from([names.join(","), ...rows].join("\n")) };
-}
+import { figure, finishes, pictureTable, reaches, stepNow } from "./training.mjs";
 
 /** Two idx files: 8 × 8 pictures, bright above or below, and their labels. */
 function idxFiles(count = 60) {
@@ -159,82 +113,6 @@ export const tests = [
         buffer: Buffer.from("this is only some text, not a model"),
       });
       await sees("text.safetensors: this is no safetensors file");
-    },
-  },
-  {
-    name: "a shared link repeats the run, number for number",
-    async run(context) {
-      const { open, press, fill, page } = context;
-      await open("train?device=software");
-      await fill("Seed", 77);
-      await fill("Most steps", 20);
-      await fill("Batch size", 32);
-      await fill("Optimizer", "momentum");
-      await fill("Shift", 2);
-      await press("Share link");
-      const link = await page.evaluate(() => location.href);
-      assert(/seed=77/.test(link) && /layers=flatten_linear-128/.test(link), link);
-      const losses = [];
-      for (let time = 0; time < 2; time += 1) {
-        await page.goto("about:blank");
-        await page.goto(link.replace("#/train?", "#/train?device=software&"));
-        await press("Start");
-        await finishes(context);
-        losses.push([await figure(context, "Loss"), await figure(context, "Test accuracy")].join());
-      }
-      assert(losses[0] === losses[1] && /^\d/.test(losses[0]), losses.join(" | "));
-    },
-  },
-  {
-    name: "a lost device is replaced, and after a reload the session is resumed",
-    async run(context) {
-      const { open, press, sees, page, until } = context;
-      await open("train?device=software&steps=2000");
-      await press("Start");
-      await reaches(context, 110);
-      await press("Lose the GPU");
-      await sees("Training went on from step");
-      await reaches(context, 130);
-      await page.reload();
-      await sees("Resume the last session?");
-      await press("Resume the session");
-      await until(() => document.querySelector(".controls .panel-note, .controls .progress") !== null);
-      await reaches(context, 110);
-      await press("Stop");
-      await finishes(context);
-      await sees("Stopped");
-    },
-  },
-  {
-    name: "a session that waits to be resumed outlives other runs, whatever becomes of them",
-    async run(context) {
-      const { open, press, sees, page } = context;
-      await open("train?device=cpu&steps=2000&seed=3");
-      await press("Start");
-      await reaches(context, 110);
-      await page.reload();
-      await sees("Resume the last session?");
-      // A run that saves checkpoints, cannot be resumed itself, and ends with the page.
-      await open("train?device=cpu&data=csv&epochs=1000&batch=16&layers=flatten_linear-16_relu_linear-2");
-      await page.setFiles("Choose files", pictureTable());
-      await press("Start");
-      await reaches(context, 110);
-      await page.reload();
-      // One that is over before it saves any.
-      await open("train?device=cpu&steps=20");
-      await press("Start");
-      await finishes(context);
-      await page.reload();
-      await sees("of 2000 (");
-      await press("Resume the session");
-      await sees("Training on the CPU");
-      await press("Stop");
-      await finishes(context);
-      await sees("Stopped on the CPU");
-      assert(
-        (await stepNow(context)) > 100,
-        `the session went on from the start, and was stopped at step ${await stepNow(context)}`,
-      );
     },
   },
   {
@@ -393,25 +271,6 @@ export const tests = [
       await page.raw.keyboard.press("Enter");
       await finishes(context);
       assert(await page.evaluate(() => document.activeElement.textContent === "Stop"), "the focus is lost after Stop");
-    },
-  },
-  {
-    name: "without a clipboard, as on plain http, the link is shown, selected to be copied",
-    async run({ open, press, fill, until, accessible, page }) {
-      await page.raw.addInitScript(() => delete Navigator.prototype.clipboard);
-      await open("train?device=cpu");
-      await fill("Seed", 77);
-      await press("Share link");
-      await until(
-        () => {
-          const { value = "", selectionStart, selectionEnd } = document.activeElement;
-          return /#\/train\?.*seed=77/.test(value) && selectionStart === 0 && selectionEnd === value.length;
-        },
-        undefined,
-        "the link, selected",
-        10,
-      );
-      await accessible();
     },
   },
   {

@@ -95,6 +95,8 @@ export interface TrainDialogue {
     inspect: { ask: undefined; answer: Inspection };
     /** The weights as safetensors. */
     export: { ask: undefined; answer: Uint8Array };
+    /** Another learning rate from the next step on; the answer is the number of steps before it. */
+    rate: { ask: number; answer: number };
   };
 }
 

@@ -10,6 +10,7 @@ import { isMisfit, messageOf } from "./errors.js";
 import type { Assessment, DataSource, Inspection, Note, TrainDialogue } from "./messages.js";
 import { forgetSession, freeCheckpoints, keepModel, lastSession, saveSession, type SavedCurve, type Session } from "./session.js";
 import type { TrainSettings } from "./settings.js";
+import { rateAt, withChange } from "./rates.js";
 import { Changes } from "./store.js";
 import { nameOf } from "./layers.js";
 
@@ -29,6 +30,7 @@ export interface RunStats {
 export interface Run {
   id: number;
   name: string;
+  /** What decides it; a rate that is changed while it runs is added to them. */
   settings: TrainSettings;
   device: Used;
   /** The name that its checkpoints are kept under. */
@@ -49,6 +51,10 @@ export interface Run {
   assessment: Assessment | undefined;
   inspection: Inspection | undefined;
   weights: Uint8Array | undefined;
+  /** The file whose weights it began with. */
+  begunWith: string | undefined;
+  /** It lost its device and went on on one of another kind. */
+  changedDevice: boolean;
   /** What happened on the way, such as a lost device. */
   events: string[];
   error: string | undefined;
@@ -59,7 +65,7 @@ export interface StartRequest {
   settings: TrainSettings;
   device: Used;
   source: DataSource;
-  weights?: Uint8Array | undefined;
+  weights?: { name: string; bytes: Uint8Array } | undefined;
   /** The weights could not be taken up: they must not be used again. */
   onMisfit?: () => void;
   session?: Session;
@@ -128,7 +134,7 @@ class Runs {
       name:
         name ??
         `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
-      settings,
+      settings: { ...settings },
       device,
       checkpoints: session?.checkpoints ?? freeCheckpoints(),
       colour: ((this.#count - 1) % COLOURS) + 1,
@@ -139,13 +145,15 @@ class Runs {
       set: undefined,
       step: session?.step ?? 0,
       steps: 0,
-      lr: session?.lr ?? settings.lr,
+      lr: rateAt(settings.lr, settings.rates, session?.step ?? 0),
       curve: session?.curve ?? emptyCurve(),
       stats: undefined,
       seconds: 0,
       assessment: undefined,
       inspection: undefined,
       weights: undefined,
+      begunWith: weights?.name,
+      changedDevice: false,
       events: [],
       error: undefined,
     };
@@ -159,7 +167,7 @@ class Runs {
       const summary = await worker.start({
         name: run.checkpoints,
         device,
-        settings: { settings, source, weights },
+        settings: { settings: run.settings, source, weights: weights?.bytes },
         epochs: settings.epochs,
         ...(untrained ? { maxSteps: 0 } : settings.steps > 0 && { maxSteps: settings.steps }),
         logEvery: LOG_EVERY,
@@ -208,7 +216,6 @@ class Runs {
       {
         onDevice: (info) => {
           run.info = info;
-          if (run.lr !== run.settings.lr) this.#worker?.setLearningRate(run.lr);
           run.loading = { label: "Preparing the data and the model", part: undefined };
           changed();
         },
@@ -235,7 +242,6 @@ class Runs {
               device: run.device,
               step,
               steps: run.steps,
-              lr: run.lr,
               curve: run.curve,
               date: Date.now(),
             });
@@ -244,6 +250,7 @@ class Runs {
           run.events.push(
             `The GPU was lost (${why}). Training went on from step ${step} on ${info.type === "gpu" ? "a new GPU device" : "the CPU"}.`,
           );
+          run.changedDevice ||= info.type !== run.info?.type;
           run.info = info;
           cutCurve(run.curve, step);
           run.step = step;
@@ -341,12 +348,19 @@ class Runs {
     this.#worker = undefined;
   }
 
-  setLearningRate(lr: number): void {
+  /** Another rate from the next step on: which one that is the worker says, as the link needs it. */
+  async setLearningRate(lr: number): Promise<void> {
     const run = this.#active;
-    if (run === undefined) return;
+    if (run === undefined || this.#worker === undefined) return;
     run.lr = lr;
-    run.events.push(`Learning rate ${lr} from step ${run.step} on.`);
-    this.#worker?.setLearningRate(lr);
+    this.changes.changed(true);
+    try {
+      const step = await this.#worker.ask("rate", lr);
+      run.settings.rates = withChange(run.settings.rates, { step, lr });
+      run.events.push(`Learning rate ${lr} from step ${step} on.`);
+    } catch (error) {
+      run.events.push(`The learning rate was not changed: ${messageOf(error)}.`);
+    }
     this.changes.changed(true);
   }
 

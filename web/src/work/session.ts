@@ -23,7 +23,6 @@ export interface Session {
   device: Used;
   step: number;
   steps: number;
-  lr: number;
   curve: SavedCurve;
   date: number;
 }

@@ -3,6 +3,7 @@
 import { choice, flag, integer, number, text, type Param, type Schema } from "../app/url.js";
 import { MODELS, readLayers } from "./layers.js";
 import { OPTIMIZER_NAMES, type OptimizerName } from "./optimizers.js";
+import { MOST_RATE, ratesParam, type Rates } from "./rates.js";
 
 export const DATA_SETS = ["mnist", "fashion", "idx", "csv", "folder"] as const;
 export type DataName = (typeof DATA_SETS)[number];
@@ -15,6 +16,8 @@ export interface TrainSettings {
   layers: string;
   optimizer: OptimizerName;
   lr: number;
+  /** The rates that follow it on the way. */
+  rates: Rates;
   decay: number;
   batch: number;
   epochs: number;
@@ -35,7 +38,8 @@ export const trainSchema: Schema<TrainSettings> = {
   items: integer(0, 0),
   layers,
   optimizer: choice(OPTIMIZER_NAMES, "adam"),
-  lr: number(0.001, 0, 100),
+  lr: number(0.001, 0, MOST_RATE),
+  rates: ratesParam,
   decay: number(0, 0, 10),
   batch: integer(64, 1, 4096),
   epochs: integer(3, 1, 1000),
@@ -54,7 +58,18 @@ export interface Preset {
   settings: Partial<TrainSettings>;
 }
 
-const plain = { items: 0, steps: 0, decay: 0, shift: 0, zoom: 0, noise: 0, mirror: false, optimizer: "adam", lr: 0.001 } as const;
+const plain = {
+  items: 0,
+  steps: 0,
+  decay: 0,
+  shift: 0,
+  zoom: 0,
+  noise: 0,
+  mirror: false,
+  optimizer: "adam",
+  lr: 0.001,
+  rates: [],
+} as const;
 
 export const PRESETS: readonly Preset[] = [
   {

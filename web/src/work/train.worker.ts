@@ -9,6 +9,7 @@ import { readLayers } from "./layers.js";
 import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
 import { makeOptimizer } from "./optimizer.js";
+import { RatePlan } from "./rates.js";
 import { hostArrays, openSet, toInput } from "./sets.js";
 
 /** Steps between looks at the test items, and how many of them. */
@@ -68,6 +69,8 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
   const batches = new DataLoader(train, { batchSize: settings.batch, shuffle: settings.seed });
   tell({ kind: "set", shape, classes, train: batches.items, test: set.test.labels.length, parameters: model.parameterCount() });
 
+  const optimizer = makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay });
+  const plan = new RatePlan(optimizer, settings.lr, settings.rates);
   const meter = new Meter();
   let inspected = -Infinity;
   meter.begin(0);
@@ -81,7 +84,8 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
 
   return {
     model,
-    optimizer: makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay }),
+    optimizer,
+    scheduler: plan,
     batches,
     outcome: (model, [items, y]: Tensor[]) => {
       if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
@@ -101,6 +105,12 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
           tell({ kind: "loading", label: "Reading the whole test set", part }),
         ),
       inspect: (_, { step }) => inspect(model, set, step),
+      rate: (lr) => {
+        const step = plan.change(lr);
+        // A lost device is replaced by one that is made from these settings.
+        settings.rates = plan.rates;
+        return step;
+      },
       export: () => {
         const metadata = {
           format: "pt",

@@ -19,7 +19,7 @@ const settings = readQuery(trainSchema, new URLSearchParams("seed=7&optimizer=li
 const session = (points = 3, checkpoints = "session-0"): Session => {
   const list = (scale: number) => Array.from({ length: points }, (_, at) => scale * at);
   const curve = { step: list(10), loss: list(0.5), accuracy: list(0.1), testStep: [100], testLoss: [0.2], testAccuracy: [0.9] };
-  return { checkpoints, settings, device: "cpu", step: 30, steps: 90, lr: 0.01, curve, date: 5 };
+  return { checkpoints, settings, device: "cpu", step: 30, steps: 90, curve, date: 5 };
 };
 
 beforeEach(() => {

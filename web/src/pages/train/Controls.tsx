@@ -2,21 +2,21 @@
 
 import { useEffect, useId, useState } from "react";
 import { useDevice } from "../../app/device.js";
-import { Button, Field, Figures, LinkToCopy, Notice, Panel, Progress, useCopy, write } from "../../ui/index.js";
+import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
 import type { DataSource } from "../../work/messages.js";
-import { runs, type Run } from "../../work/runs.js";
+import { runs, type Run, type StartRequest } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
+import { Shared, useShare } from "./Share.js";
 
 interface Props {
   settings: TrainSettings;
   source: DataSource | undefined;
   /** Why it cannot be started. */
   problem: string | undefined;
-  weights: Uint8Array | undefined;
+  weights: StartRequest["weights"];
   /** The weights could not be taken up. */
   onMisfit: () => void;
-  link: () => string;
 }
 
 const STATES: Record<Run["state"], string> = {
@@ -29,10 +29,10 @@ const STATES: Record<Run["state"], string> = {
   failed: "Failed",
 };
 
-export function Controls({ settings, source, problem, weights, onMisfit, link }: Props) {
+export function Controls({ settings, source, problem, weights, onMisfit }: Props) {
   useChanges(runs.changes);
   const { used, offer, why } = useDevice();
-  const { copied, copy } = useCopy();
+  const { shareRun, shareSettings, ...shared } = useShare();
   const reasonId = useId();
   const run = runs.active;
   const busy = runs.isBusy;
@@ -42,11 +42,6 @@ export function Controls({ settings, source, problem, weights, onMisfit, link }:
   const start = (devices: readonly (typeof used)[], begunPaused = false) => {
     if (source !== undefined)
       runs.start(...devices.map((device) => ({ settings, device, source, weights, onMisfit, paused: begunPaused })));
-  };
-  const share = () => {
-    const address = link();
-    history.replaceState(null, "", address);
-    void copy(address);
   };
   const canCompare = offer.state === "gpu" || offer.state === "software";
   return (
@@ -75,7 +70,7 @@ export function Controls({ settings, source, problem, weights, onMisfit, link }:
             Stop
           </Button>
           <span className="spacer" />
-          <Button kind="quiet" onClick={share}>
+          <Button kind="quiet" onClick={() => (run === undefined ? shareSettings(settings) : shareRun(run))}>
             Share link
           </Button>
           <Button
@@ -92,12 +87,7 @@ export function Controls({ settings, source, problem, weights, onMisfit, link }:
             {reason}
           </p>
         )}
-        {copied?.done === true && (
-          <p className="panel-note" role="status">
-            The link is on the clipboard: it repeats this run, number for number.
-          </p>
-        )}
-        {copied?.done === false && <LinkToCopy copied={copied} />}
+        <Shared {...shared} />
         {run !== undefined ? (
           <Going run={run} busy={busy} />
         ) : (
@@ -162,7 +152,7 @@ function Rate({ run }: { run: Run }) {
   const set = (value: number) => {
     const next = Number((10 ** value).toPrecision(2));
     setRate(next);
-    runs.setLearningRate(next);
+    void runs.setLearningRate(next);
   };
   return (
     <div className="rate">

@@ -60,7 +60,7 @@ export function Files({ settings, source, imported, onImported, change }: Props)
           settings: task,
           device: used,
           source,
-          weights: bytes,
+          weights: { name: file.name, bytes },
           onMisfit: () => onImported(undefined),
           untrained: true,
           name: `Imported: ${file.name}`,

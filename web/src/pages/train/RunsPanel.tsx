@@ -4,9 +4,11 @@ import { Button, Panel, Table, write } from "../../ui/index.js";
 import { runs, type Run } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
+import { Shared, useShare } from "./Share.js";
 
 export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings) => void }) {
   useChanges(runs.changes);
+  const { shareRun, copied, sentences } = useShare();
   if (runs.list.length === 0) return null;
   const isActive = (run: Run) => run === runs.active && runs.isBusy;
   return (
@@ -53,6 +55,9 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
                 >
                   Settings
                 </Button>
+                <Button small kind="quiet" onClick={() => shareRun(run)} aria-label={`Share run ${run.id}`}>
+                  Share
+                </Button>
                 <Button
                   small
                   kind="quiet"
@@ -67,6 +72,7 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
           },
         ]}
       />
+      <Shared copied={copied} sentences={sentences} />
     </Panel>
   );
 }

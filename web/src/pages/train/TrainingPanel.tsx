@@ -1,6 +1,6 @@
 /** How it is trained: optimizer, rate, batch, epochs, seed, augmentation. */
 
-import { Check, NumberField, Panel, Select, Slider } from "../../ui/index.js";
+import { Button, Check, NumberField, Panel, Select, Slider } from "../../ui/index.js";
 import { OPTIMIZER_NAMES, titleOf } from "../../work/optimizers.js";
 import type { TrainSettings } from "../../work/settings.js";
 
@@ -52,6 +52,14 @@ export function TrainingPanel({ settings, change }: Props) {
           <NumberField label="Seed" whole value={settings.seed} min={0} max={4294967295} onChange={(seed) => change({ seed })} />
           <NumberField label="Weight decay" value={settings.decay} min={0} max={10} onChange={(decay) => change({ decay })} />
         </div>
+        {settings.rates.length > 0 && (
+          <p className="panel-note">
+            The rate changes on the way: {settings.rates.map(({ step, lr }) => `${lr} from step ${step}`).join(", ")}.{" "}
+            <Button kind="quiet" small onClick={() => change({ rates: [] })}>
+              Keep one rate
+            </Button>
+          </p>
+        )}
         <details open={settings.shift > 0 || settings.zoom > 0 || settings.noise > 0 || settings.mirror || undefined}>
           <summary>Augmentation</summary>
           <div className="fields">

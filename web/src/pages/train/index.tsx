@@ -3,7 +3,7 @@
 import { useCallback, useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { Misread } from "../../app/Misread.js";
-import { shareLink, useSettings } from "../../app/route.js";
+import { useSettings } from "../../app/route.js";
 import { Button, Fields, Notice, PageHead, useFields } from "../../ui/index.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
@@ -103,9 +103,8 @@ export default function TrainPage() {
             settings={settings}
             source={source}
             problem={problem}
-            weights={imported?.use === true ? imported.bytes : undefined}
+            weights={imported?.use === true ? imported : undefined}
             onMisfit={misfit}
-            link={() => shareLink("train", trainSchema, settings)}
           />
           <Curves />
           <Inside />

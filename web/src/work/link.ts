@@ -1,0 +1,44 @@
+/** The link to a run: all that decides it, and in words what a link cannot carry. */
+
+import { writeHash, writeQuery } from "../app/url.js";
+import type { Used } from "../app/device.js";
+import { trainSchema, type TrainSettings } from "./settings.js";
+
+/** What of a run a link speaks of. */
+export interface Linked {
+  settings: TrainSettings;
+  device: Used;
+  /** The file whose weights it began with. */
+  begunWith: string | undefined;
+  /** It lost its device and went on on one of another kind. */
+  changedDevice: boolean;
+}
+
+/** The part of the address that says these settings in full, and the device, unless the best is to be taken. */
+export function settingsHash(settings: TrainSettings, device: Used | undefined): string {
+  const query = writeQuery(trainSchema, settings, true);
+  if (device !== undefined) query.set("device", device);
+  return writeHash({ page: "train", query });
+}
+
+const ON: Record<Used, string> = {
+  cpu: "on the CPU of any machine",
+  gpu: "in the same browser on the same kind of GPU",
+  software: "in the same browser on a software GPU",
+};
+
+/** What settings need that does not travel with them. */
+export function whatIsMissing({ data }: TrainSettings): string[] {
+  return data === "mnist" ? [] : ["The data stay in this browser: whoever opens the link chooses the same files first."];
+}
+
+/** What a link to this run promises; where something cannot travel, that is said, and nothing is promised. */
+export function promiseOf(run: Linked): { repeats: boolean; sentences: string[] } {
+  const missing = whatIsMissing(run.settings);
+  if (run.begunWith !== undefined)
+    missing.push(`The weights of ${run.begunWith}, which the run began with, stay here: the link begins with fresh ones.`);
+  if (run.changedDevice) missing.push("The run went on on another device on the way, which a link cannot ask for.");
+  const rates = run.settings.rates.length > 0 ? ", the changes of its rate among them" : "";
+  if (missing.length === 0) return { repeats: true, sentences: [`It repeats this run, number for number, ${ON[run.device]}.`] };
+  return { repeats: false, sentences: [`It carries the run's settings${rates}, but not the whole run.`, ...missing] };
+}
