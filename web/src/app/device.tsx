@@ -51,6 +51,11 @@ export async function lookForGpu(): Promise<Offer> {
   return { state: software ? "software" : "gpu", about: name };
 }
 
+/** Can this browser compute on it? */
+export function canUse(device: Used, { state }: Offer): boolean {
+  return device === "cpu" || state === "gpu" || (device === "software" && state === "software");
+}
+
 function decide(wanted: Wanted, { state, about }: Offer): { used: Used; why: string } {
   if (wanted === "cpu") return { used: "cpu", why: "the CPU was asked for" };
   if (state === "looking") return { used: "cpu", why: "looking for a GPU" };

@@ -1,11 +1,12 @@
 /** What one presses, types and drags. */
 
-import { useEffect, useId, useState, type ButtonHTMLAttributes, type ReactNode } from "react";
+import { useEffect, useId, useState, type ButtonHTMLAttributes, type ReactNode, type Ref } from "react";
 import { useTellProblem } from "./wrong.js";
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   kind?: "primary" | "plain" | "quiet";
   small?: boolean;
+  ref?: Ref<HTMLButtonElement>;
   /** It does nothing for now, but keeps the keyboard's focus, which a disabled button drops to the page's beginning. */
   resting?: boolean;
 }

@@ -72,9 +72,13 @@ export interface Inspection {
 export type Note =
   | { kind: "loading"; label: string; part: number | undefined }
   | { kind: "set"; shape: ItemShape; classes: string[]; train: number; test: number; parameters: number }
+  /** Training goes on from a checkpoint of this step. */
+  | { kind: "resumed"; step: number }
   | {
       kind: "stats";
       step: number;
+      /** Of training since the last of these notes. */
+      seconds: number;
       stepMs: number;
       samplesPerSecond: number;
       memory: number;
@@ -97,6 +101,8 @@ export interface TrainDialogue {
     export: { ask: undefined; answer: Uint8Array };
     /** Another learning rate from the next step on; the answer is the number of steps before it. */
     rate: { ask: number; answer: number };
+    /** There was a pause until now. */
+    rested: { ask: undefined; answer: unknown };
   };
 }
 

@@ -65,6 +65,8 @@ export class RatePlan {
     readonly optimizer: Rated,
     readonly base: number,
     public rates: Rates,
+    /** Told the steps of a checkpoint that is taken up. */
+    readonly onResume: (steps: number) => void = () => undefined,
   ) {
     this.#set();
   }
@@ -93,6 +95,7 @@ export class RatePlan {
   load({ steps }: { steps: number }): void {
     this.#steps = steps;
     this.#set();
+    this.onResume(steps);
   }
 
   #set(): void {

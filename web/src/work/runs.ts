@@ -1,64 +1,21 @@
 /**
- * The runs of this visit: starting, steering and watching them. They live here and not in a page, so that training goes
- * on while one looks at another page.
+ * The runs of this browser: starting, steering, watching and keeping them. They live here and not in a page, so that
+ * training goes on while one looks at another page.
  */
 
-import type { DeviceInfo, Progress } from "flambeau";
 import { TrainingWorker } from "flambeau/worker";
 import type { Used } from "../app/device.js";
 import { isMisfit, messageOf } from "./errors.js";
-import type { Assessment, DataSource, Inspection, Note, TrainDialogue } from "./messages.js";
-import { forgetSession, freeCheckpoints, keepModel, lastSession, saveSession, type SavedCurve, type Session } from "./session.js";
+import { openHolding } from "./holding.js";
+import type { DataSource, Note, TrainDialogue } from "./messages.js";
+import { withChange } from "./rates.js";
+import { checkpointsOf, idOfKey, keepRun, openRun, readRecord, records, removeRun, runOf, writeRecord } from "./records.js";
+import { addAssessment, addProgress, goBack, isLive, newRun, type Run } from "./run.js";
+import { keepModel } from "./session.js";
 import type { TrainSettings } from "./settings.js";
-import { rateAt, withChange } from "./rates.js";
 import { Changes } from "./store.js";
-import { nameOf } from "./layers.js";
 
-/** `ending`: the last step is done, and the whole test set is being read. */
-export type RunState = "loading" | "running" | "paused" | "ending" | "done" | "stopped" | "failed";
-
-export interface RunStats {
-  stepMs: number;
-  samplesPerSecond: number;
-  memory: number;
-  peak: number;
-  kernels: number;
-  submissions: number;
-}
-
-/** A run and all that is known of it. */
-export interface Run {
-  id: number;
-  name: string;
-  /** What decides it; a rate that is changed while it runs is added to them. */
-  settings: TrainSettings;
-  device: Used;
-  /** The name that its checkpoints are kept under. */
-  checkpoints: string;
-  /** The colour of its curves, 1 to 6. */
-  colour: number;
-  state: RunState;
-  shown: boolean;
-  loading: { label: string; part: number | undefined } | undefined;
-  info: DeviceInfo | undefined;
-  set: Extract<Note, { kind: "set" }> | undefined;
-  step: number;
-  steps: number;
-  lr: number;
-  curve: SavedCurve;
-  stats: RunStats | undefined;
-  seconds: number;
-  assessment: Assessment | undefined;
-  inspection: Inspection | undefined;
-  weights: Uint8Array | undefined;
-  /** The file whose weights it began with. */
-  begunWith: string | undefined;
-  /** It lost its device and went on on one of another kind. */
-  changedDevice: boolean;
-  /** What happened on the way, such as a lost device. */
-  events: string[];
-  error: string | undefined;
-}
+export type { Run } from "./run.js";
 
 /** How a run is started. */
 export interface StartRequest {
@@ -68,29 +25,44 @@ export interface StartRequest {
   weights?: { name: string; bytes: Uint8Array } | undefined;
   /** The weights could not be taken up: they must not be used again. */
   onMisfit?: () => void;
-  session?: Session;
   paused?: boolean;
   /** Takes no step: the weights are only looked at. */
   untrained?: boolean;
   name?: string;
 }
 
+/** A run and what it needs to be trained. */
+interface Task extends Pick<StartRequest, "source" | "weights" | "onMisfit" | "paused" | "untrained"> {
+  run: Run;
+  /** Goes on from its latest checkpoint. */
+  resume: boolean;
+}
+
 const LOG_EVERY = 10;
 const CHECKPOINT_EVERY = 100;
-const COLOURS = 6;
-const DEVICES: Record<Used, string> = { gpu: "GPU", cpu: "CPU", software: "software GPU" };
-const MODEL_NAMES = { mlp: "MLP", cnn: "CNN", resnet: "ResNet" } as const;
-
-const emptyCurve = (): SavedCurve => ({ step: [], loss: [], accuracy: [], testStep: [], testLoss: [], testAccuracy: [] });
 
 /** All runs, the newest last. */
 class Runs {
   readonly changes = new Changes();
   readonly list: Run[] = [];
+  readonly #holding = openHolding();
   #queue: StartRequest[] = [];
   #worker: TrainingWorker<TrainDialogue> | undefined;
   #active: Run | undefined;
-  #count = 0;
+  /** Do we know which runs other tabs have? */
+  #knows = false;
+  #claiming = false;
+
+  constructor() {
+    for (const { id } of records()) this.#sync(id);
+    window.addEventListener("storage", ({ key }) => {
+      const id = idOfKey(key);
+      if (id !== undefined) this.#sync(id);
+      void this.#lookElsewhere();
+    });
+    this.#holding.onChange = () => void this.#lookElsewhere();
+    void this.#lookElsewhere();
+  }
 
   /** The run whose worker is there: it trains, or has trained last. */
   get active(): Run | undefined {
@@ -99,8 +71,41 @@ class Runs {
 
   /** Is one being trained? */
   get isBusy(): boolean {
-    const state = this.#active?.state;
-    return state === "loading" || state === "running" || state === "paused" || state === "ending";
+    return this.#claiming || (this.#active !== undefined && isLive(this.#active));
+  }
+
+  /** The runs that were cut off and that nobody trains, the newest first. */
+  get interrupted(): Run[] {
+    if (!this.#knows) return [];
+    return this.list.filter((run) => run.state === "interrupted" && !run.elsewhere && run.checkpoint !== undefined).reverse();
+  }
+
+  /** Makes the list say what the storage says of a run that this tab does not train. */
+  #sync(id: string): void {
+    const [record, place] = [readRecord(id), this.list.findIndex((run) => run.id === id)];
+    const known = this.list[place];
+    if (known !== undefined && isLive(known)) return;
+    try {
+      if (record === undefined) {
+        if (place >= 0 && known !== this.#active) this.list.splice(place, 1);
+      } else if (known === undefined) this.list.push(runOf(record));
+      else {
+        const { shown, opened: _, curve, colour, ...changed } = runOf(record);
+        Object.assign(known, changed, { opened: false });
+        if (shown || known.shown) void this.open(known);
+      }
+    } catch (error) {
+      // It is left where it is, for a version that can read it.
+      console.warn(`Run ${id}: ${messageOf(error)}`);
+    }
+    this.changes.changed(true);
+  }
+
+  async #lookElsewhere(): Promise<void> {
+    const others = await this.#holding.elsewhere();
+    for (const run of this.list) run.elsewhere = others.has(run.id);
+    this.#knows = true;
+    this.changes.changed(true);
   }
 
   /** Starts several runs, one after the other. */
@@ -112,75 +117,69 @@ class Runs {
   async #next(): Promise<void> {
     const request = this.#queue.shift();
     if (request === undefined) return;
-    await this.#train(request);
+    const { settings, device, weights, name } = request;
+    const number = Math.max(0, ...this.list.map((run) => run.number)) + 1;
+    const run = newRun(number, settings, device, name);
+    run.begunWith = weights?.name;
+    this.list.push(run);
+    // Nobody else knows it yet, so nobody else can have it.
+    void this.#holding.hold(run.id);
+    await this.#train({ ...request, run, resume: false });
     await this.#next();
   }
 
-  async #train({
-    settings,
-    device,
-    source,
-    weights,
-    onMisfit,
-    session,
-    paused = false,
-    untrained = false,
-    name,
-  }: StartRequest): Promise<void> {
-    this.#count += 1;
-    const model = nameOf(settings.layers);
-    const run: Run = {
-      id: this.#count,
-      name:
-        name ??
-        `${model === undefined ? "Own" : MODEL_NAMES[model]}, ${settings.optimizer} ${settings.lr}, seed ${settings.seed}, ${DEVICES[device]}`,
-      settings: { ...settings },
-      device,
-      checkpoints: session?.checkpoints ?? freeCheckpoints(),
-      colour: ((this.#count - 1) % COLOURS) + 1,
-      state: "loading",
-      shown: true,
-      loading: { label: "Starting the worker", part: undefined },
-      info: undefined,
-      set: undefined,
-      step: session?.step ?? 0,
-      steps: 0,
-      lr: rateAt(settings.lr, settings.rates, session?.step ?? 0),
-      curve: session?.curve ?? emptyCurve(),
-      stats: undefined,
-      seconds: 0,
-      assessment: undefined,
-      inspection: undefined,
-      weights: undefined,
-      begunWith: weights?.name,
-      changedDevice: false,
-      events: [],
-      error: undefined,
-    };
-    this.list.push(run);
+  /** Goes on with a run from its latest checkpoint, unless another tab has it. */
+  async continue(run: Run, source: DataSource, device: Used): Promise<void> {
+    if (this.isBusy) return;
+    this.#claiming = true;
+    this.changes.changed(true);
+    try {
+      if (!(await this.#holding.hold(run.id))) {
+        await this.#lookElsewhere();
+        return;
+      }
+      // Another tab may have taken it further, or away.
+      this.#sync(run.id);
+      await openRun(run);
+    } catch (error) {
+      run.events.push(`The run could not be opened: ${messageOf(error)}.`);
+      this.#holding.release(run.id);
+      return;
+    } finally {
+      this.#claiming = false;
+      this.changes.changed(true);
+    }
+    run.changedDevice ||= run.device !== device;
+    run.device = device;
+    run.shown = true;
+    await this.#train({ run, source, resume: true });
+    await this.#next();
+  }
+
+  async #train({ run, source, weights, onMisfit, paused = false, untrained = false, resume }: Task): Promise<void> {
+    const { settings } = run;
     this.#active = run;
+    Object.assign(run, { state: "loading", error: undefined, loading: { label: "Starting the worker", part: undefined } });
     this.changes.changed(true);
     this.#worker?.terminate();
     const worker = this.#open(run, paused);
     this.#worker = worker;
     try {
       const summary = await worker.start({
-        name: run.checkpoints,
-        device,
-        settings: { settings: run.settings, source, weights: weights?.bytes },
+        name: checkpointsOf(run.id),
+        device: run.device,
+        settings: { settings, source, weights: weights?.bytes },
         epochs: settings.epochs,
         ...(untrained ? { maxSteps: 0 } : settings.steps > 0 && { maxSteps: settings.steps }),
         logEvery: LOG_EVERY,
         checkpointEvery: CHECKPOINT_EVERY,
         paused,
-        resume: session !== undefined,
+        resume,
       });
       run.step = summary.steps;
-      run.seconds = summary.seconds;
       run.state = "ending";
       await this.#finish(run, worker);
       run.state = summary.stopped === "asked" ? "stopped" : "done";
-      if (lastSession()?.checkpoints === run.checkpoints) forgetSession();
     } catch (error) {
       run.error = messageOf(error);
       // A look at a file that fails is the file's fault, however it was noticed.
@@ -192,7 +191,18 @@ class Runs {
       this.#queue = [];
     }
     run.loading = undefined;
+    if (run.state !== "failed" || run.checkpoint !== undefined) await this.#keep(run, run.weights);
+    this.#holding.release(run.id);
     this.changes.changed(true);
+  }
+
+  /** Keeps a run as it is; where that is not possible, says so, and training goes on. */
+  async #keep(run: Run, weights?: Uint8Array): Promise<void> {
+    try {
+      await keepRun(run, weights);
+    } catch (error) {
+      run.events.push(`The run cannot be kept in this browser: ${messageOf(error)}. Remove others to make room.`);
+    }
   }
 
   /** Takes the weights out, keeps them for the page Draw, and looks at the whole test set. Stop cuts it short. */
@@ -202,7 +212,7 @@ class Runs {
     try {
       run.weights = await worker.ask("export");
       await keepModel(run.weights);
-      this.#assessed(run, await worker.ask("assess"));
+      addAssessment(run, await worker.ask("assess"));
       run.inspection = await worker.ask("inspect");
     } catch (error) {
       run.events.push(`The last look at the model was cut short: ${messageOf(error)}.`);
@@ -224,7 +234,7 @@ class Runs {
           changed();
         },
         onProgress: (progress) => {
-          this.#progressed(run, progress);
+          addProgress(run, progress);
           changed();
         },
         onPaused: (step) => {
@@ -234,17 +244,11 @@ class Runs {
           this.changes.changed(true);
           void this.#look(run);
         },
-        onCheckpoint: (step) => {
-          if (run.settings.data === "mnist")
-            saveSession({
-              checkpoints: run.checkpoints,
-              settings: run.settings,
-              device: run.device,
-              step,
-              steps: run.steps,
-              curve: run.curve,
-              date: Date.now(),
-            });
+        onCheckpoint: (step, bytes) => {
+          run.checkpoint = step;
+          // There are two files, which are written in turn.
+          run.space.checkpoints = Math.min(run.space.checkpoints + bytes, 2 * bytes);
+          void this.#keep(run);
         },
         onRecovered: ({ why, step, info }) => {
           run.events.push(
@@ -252,8 +256,7 @@ class Runs {
           );
           run.changedDevice ||= info.type !== run.info?.type;
           run.info = info;
-          cutCurve(run.curve, step);
-          run.step = step;
+          goBack(run, step);
           run.loading = undefined;
           this.changes.changed(true);
         },
@@ -277,35 +280,20 @@ class Runs {
         run.loading = { label: "First step: the kernels are being compiled", part: undefined };
         if (!paused && run.state === "loading") run.state = "running";
         return;
+      case "resumed":
+        goBack(run, note.step);
+        return;
       case "stats":
         run.stats = note;
+        run.seconds += note.seconds;
+        if (run.curve.step.at(-1) === note.step) run.curve.seconds[run.curve.seconds.length - 1] = run.seconds;
         return;
       case "assessment":
-        this.#assessed(run, note.assessment);
+        addAssessment(run, note.assessment);
         return;
       case "inspection":
         run.inspection = note.inspection;
     }
-  }
-
-  #assessed(run: Run, assessment: Assessment): void {
-    const { curve } = run;
-    run.assessment = assessment;
-    if (curve.testStep.at(-1) === assessment.step)
-      for (const list of [curve.testStep, curve.testLoss, curve.testAccuracy]) list.pop();
-    curve.testStep.push(assessment.step);
-    curve.testLoss.push(assessment.loss);
-    curve.testAccuracy.push(assessment.accuracy);
-  }
-
-  #progressed(run: Run, { step, steps, metrics, lr }: Progress): void {
-    run.loading = undefined;
-    run.step = step;
-    run.steps = steps;
-    run.lr = lr;
-    run.curve.step.push(step);
-    run.curve.loss.push(metrics["loss"] ?? Number.NaN);
-    run.curve.accuracy.push(metrics["accuracy"] ?? Number.NaN);
   }
 
   /** Looks inside the paused run. */
@@ -329,12 +317,19 @@ class Runs {
     const run = this.#active;
     if (run === undefined) return;
     run.state = "running";
+    this.#rested();
     this.#worker?.resume();
     this.changes.changed(true);
   }
 
   step(count = 1): void {
+    this.#rested();
     this.#worker?.step(count);
+  }
+
+  /** What has passed until now was a pause, and no time of a step. What hinders it ends the run, which tells it. */
+  #rested(): void {
+    this.#worker?.ask("rested").catch(() => undefined);
   }
 
   /** Ends the run, and those that wait for their turn. */
@@ -375,32 +370,44 @@ class Runs {
     return run.weights;
   }
 
-  show(run: Run, shown: boolean): void {
-    run.shown = shown;
+  /** Fetches what a run has in files. */
+  async open(run: Run): Promise<void> {
+    try {
+      await openRun(run);
+    } catch (error) {
+      run.events.push(`Its curves cannot be read: ${messageOf(error)}.`);
+    }
     this.changes.changed(true);
   }
 
-  remove(run: Run): void {
-    if (run === this.#active && this.isBusy) return;
+  show(run: Run, shown: boolean): void {
+    run.shown = shown;
+    this.changes.changed(true);
+    if (shown) void this.open(run);
+  }
+
+  /** A run that was cut off counts as stopped: it is no longer offered by itself. */
+  settle(run: Run): void {
+    if (run.state !== "interrupted" || run.elsewhere) return;
+    run.state = "stopped";
+    writeRecord(run);
+    this.changes.changed(true);
+  }
+
+  /** Removes a run and all that is kept of it, unless it is being trained here or elsewhere. */
+  async remove(run: Run): Promise<void> {
+    if (isLive(run) || run.elsewhere || !(await this.#holding.hold(run.id))) return;
     const place = this.list.indexOf(run);
     if (place >= 0) this.list.splice(place, 1);
     if (run === this.#active) {
       this.#worker?.terminate();
       this.#worker = undefined;
-      this.#active = this.list.at(-1);
+      this.#active = undefined;
     }
     this.changes.changed(true);
+    await removeRun(run.id);
+    this.#holding.release(run.id);
   }
-}
-
-/** Takes back what was drawn after a step. */
-function cutCurve(curve: SavedCurve, step: number): void {
-  const cut = (steps: number[], ...others: number[][]) => {
-    const kept = steps.filter((each) => each <= step).length;
-    for (const list of [steps, ...others]) list.length = kept;
-  };
-  cut(curve.step, curve.loss, curve.accuracy);
-  cut(curve.testStep, curve.testLoss, curve.testAccuracy);
 }
 
 export const runs = new Runs();

@@ -18,26 +18,33 @@ const ASSESS_ITEMS = 1000;
 /** Milliseconds between looks inside. */
 const INSPECT_EVERY = 2000;
 
-/** Step times and counts of the device between two reports, without the looks at the model. */
+/** Step times and counts of the device between two reports, without pauses and the looks at the model. */
 class Meter {
-  #since = performance.now();
-  #step = 0;
+  #since = 0;
+  #steps = 0;
   #kernels = 0;
   #submissions = 0;
 
-  /** Begins to measure at this step. */
-  begin(step: number): void {
+  /** Begins to measure: now, or with the next step where nothing has been measured yet. */
+  begin(): void {
     const { kernels, submissions } = currentDevice().stats;
-    [this.#since, this.#step, this.#kernels, this.#submissions] = [performance.now(), step, kernels, submissions];
+    [this.#since, this.#steps, this.#kernels, this.#submissions] = [performance.now(), 0, kernels, submissions];
+  }
+
+  /** A step is being taken. */
+  count(): void {
+    if (this.#since === 0) this.begin();
+    this.#steps += 1;
   }
 
   read({ step }: Progress, batch: number): Note {
     const { stats, memory, info } = currentDevice();
-    const steps = Math.max(step - this.#step, 1);
+    const steps = Math.max(this.#steps, 1);
     const stepMs = (performance.now() - this.#since) / steps;
     return {
       kind: "stats",
       step,
+      seconds: (steps * stepMs) / 1000,
       stepMs,
       samplesPerSecond: (1000 * batch) / stepMs,
       // On the CPU tensors lie in the module's own memory.
@@ -70,10 +77,9 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
   tell({ kind: "set", shape, classes, train: batches.items, test: set.test.labels.length, parameters: model.parameterCount() });
 
   const optimizer = makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay });
-  const plan = new RatePlan(optimizer, settings.lr, settings.rates);
+  const plan = new RatePlan(optimizer, settings.lr, settings.rates, (step) => tell({ kind: "resumed", step }));
   const meter = new Meter();
   let inspected = -Infinity;
-  meter.begin(0);
 
   const look = async (trainer: Trainer<nn.Sequential>, most: number) => {
     tell({ kind: "assessment", assessment: await assess(model, set, trainer.step, most) });
@@ -89,6 +95,7 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
     batches,
     outcome: (model, [items, y]: Tensor[]) => {
       if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
+      meter.count();
       const x = toInput(items);
       const logits = model.forward(model.training && shape.length === 3 ? augment(x, settings) : x);
       const labels = y.toDtype("i32");
@@ -97,7 +104,7 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
     async onProgress(progress, trainer) {
       tell(meter.read(progress, settings.batch));
       if (progress.step % ASSESS_EVERY === 0) await look(trainer, ASSESS_ITEMS);
-      meter.begin(progress.step);
+      meter.begin();
     },
     answers: {
       assess: (_, { step }) =>
@@ -105,6 +112,7 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
           tell({ kind: "loading", label: "Reading the whole test set", part }),
         ),
       inspect: (_, { step }) => inspect(model, set, step),
+      rested: () => meter.begin(),
       rate: (lr) => {
         const step = plan.change(lr);
         // A lost device is replaced by one that is made from these settings.

@@ -1,6 +1,6 @@
 /** Start, pause, step, stop, the learning rate while it runs, and how it goes. */
 
-import { useEffect, useId, useState } from "react";
+import { useEffect, useId, useState, type RefObject } from "react";
 import { useDevice } from "../../app/device.js";
 import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
 import type { DataSource } from "../../work/messages.js";
@@ -10,6 +10,8 @@ import { useChanges } from "../../work/store.js";
 import { Shared, useShare } from "./Share.js";
 
 interface Props {
+  /** The button that starts, pauses and resumes. */
+  primary: RefObject<HTMLButtonElement | null>;
   settings: TrainSettings;
   source: DataSource | undefined;
   /** Why it cannot be started. */
@@ -27,9 +29,10 @@ const STATES: Record<Run["state"], string> = {
   done: "Done",
   stopped: "Stopped",
   failed: "Failed",
+  interrupted: "Cut off",
 };
 
-export function Controls({ settings, source, problem, weights, onMisfit }: Props) {
+export function Controls({ primary, settings, source, problem, weights, onMisfit }: Props) {
   useChanges(runs.changes);
   const { used, offer, why } = useDevice();
   const { shareRun, shareSettings, ...shared } = useShare();
@@ -50,6 +53,7 @@ export function Controls({ settings, source, problem, weights, onMisfit }: Props
         <div className="buttons">
           {/* One button for all three, so that the keyboard's focus stays on it. */}
           <Button
+            ref={primary}
             kind="primary"
             disabled={!busy && !ready}
             resting={busy && !paused && run?.state !== "running"}

@@ -9,8 +9,8 @@ type What = "loss" | "accuracy";
 
 function seriesOf(what: What): Series[] {
   const shown = runs.list.filter((run) => run.shown);
-  return shown.flatMap(({ id, colour, curve }): Series[] => {
-    const named = (name: string) => (shown.length > 1 ? `${id} ${name}` : name);
+  return shown.flatMap(({ number, colour, curve }): Series[] => {
+    const named = (name: string) => (shown.length > 1 ? `${number} ${name}` : name);
     const [own, test] = what === "loss" ? [curve.loss, curve.testLoss] : [curve.accuracy, curve.testAccuracy];
     return [
       { name: named("training"), colour, x: curve.step, y: own },

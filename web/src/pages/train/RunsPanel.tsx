@@ -1,6 +1,7 @@
 /** All runs of this visit side by side. */
 
 import { Button, Panel, Table, write } from "../../ui/index.js";
+import { isLive } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
@@ -10,9 +11,8 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
   useChanges(runs.changes);
   const { shareRun, copied, sentences } = useShare();
   if (runs.list.length === 0) return null;
-  const isActive = (run: Run) => run === runs.active && runs.isBusy;
   return (
-    <Panel title="Runs" note="Curves of the ticked runs are drawn over each other">
+    <Panel className="runs" title="Runs" note="Curves of the ticked runs are drawn over each other">
       <Table<Run>
         caption="Runs"
         rows={runs.list}
@@ -25,19 +25,19 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
                 <input type="checkbox" checked={run.shown} onChange={({ target }) => runs.show(run, target.checked)} />
                 <span className="run-colour" style={{ background: `var(--series-${run.colour})` }} aria-hidden="true" />
                 <span>
-                  {run.id}. {run.name}
+                  {run.number}. {run.name}
                 </span>
               </label>
             ),
           },
-          { name: "State", cell: ({ state }) => state },
+          { name: "State", cell: ({ state, elsewhere }) => (elsewhere ? "in another tab" : state) },
           { name: "Steps", end: true, cell: ({ step }) => write.count(step) },
           {
             name: "Test accuracy",
             end: true,
-            cell: ({ assessment }) => (assessment === undefined ? "–" : write.percent(assessment.accuracy)),
+            cell: ({ result }) => (result === undefined ? "–" : write.percent(result.accuracy)),
           },
-          { name: "Test loss", end: true, cell: ({ assessment }) => assessment?.loss.toFixed(4) ?? "–" },
+          { name: "Test loss", end: true, cell: ({ result }) => result?.loss.toFixed(4) ?? "–" },
           {
             name: "Samples / s",
             end: true,
@@ -51,19 +51,19 @@ export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings
                   small
                   kind="quiet"
                   onClick={() => onSettings(run.settings)}
-                  aria-label={`Use the settings of run ${run.id}`}
+                  aria-label={`Use the settings of run ${run.number}`}
                 >
                   Settings
                 </Button>
-                <Button small kind="quiet" onClick={() => shareRun(run)} aria-label={`Share run ${run.id}`}>
+                <Button small kind="quiet" onClick={() => shareRun(run)} aria-label={`Share run ${run.number}`}>
                   Share
                 </Button>
                 <Button
                   small
                   kind="quiet"
-                  disabled={isActive(run)}
-                  onClick={() => runs.remove(run)}
-                  aria-label={`Remove run ${run.id}`}
+                  disabled={isLive(run) || run.elsewhere}
+                  onClick={() => void runs.remove(run)}
+                  aria-label={`Remove run ${run.number}`}
                 >
                   Remove
                 </Button>
