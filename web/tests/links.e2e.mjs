@@ -63,6 +63,7 @@ export const tests = [
       await sees("It repeats this run, number for number, on the CPU of any machine.");
       await other.sees("The rate changes on the way: 0.063 from step");
       await other.accessible();
+      await other.press("Details of run 1");
       await other.press("Share run 1");
       await other.sees("It repeats this run, number for number");
       assert((await clipboard(other)) === link, `the other's link is ${await clipboard(other)}, not ${link}`);

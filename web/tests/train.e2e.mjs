@@ -184,7 +184,7 @@ export const tests = [
   {
     name: "runs are compared in a table, CPU against GPU",
     async run(context) {
-      const { open, press, until, accessible } = context;
+      const { open, press, until, accessible, page } = context;
       await open("train?device=software&steps=20");
       await press("CPU against GPU");
       await until(() => document.querySelectorAll(".run-name").length === 2, undefined, "two runs");
@@ -195,6 +195,12 @@ export const tests = [
         "both done",
       );
       await accessible();
+      const cut = await page.evaluate(() => {
+        const { scrollWidth, clientWidth } = document.querySelector(".runs .table-frame");
+        return scrollWidth - clientWidth;
+      });
+      assert(cut <= 0, `at a width of 1280 the table of runs is cut by ${cut} px`);
+      await press("Details of run 1");
       await press("Remove run 1");
       await until(() => document.querySelectorAll(".run-name").length === 1, undefined, "one run");
     },

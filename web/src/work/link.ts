@@ -12,6 +12,8 @@ export interface Linked {
   begunWith: string | undefined;
   /** It lost its device and went on on one of another kind. */
   changedDevice: boolean;
+  /** Steps between two reports at which it went on from a checkpoint. */
+  seams: readonly number[];
 }
 
 /** The part of the address that says these settings in full, and the device, unless the best is to be taken. */
@@ -39,6 +41,13 @@ export function promiseOf(run: Linked): { repeats: boolean; sentences: string[] 
     missing.push(`The weights of ${run.begunWith}, which the run began with, stay here: the link begins with fresh ones.`);
   if (run.changedDevice) missing.push("The run went on on another device on the way, which a link cannot ask for.");
   const rates = run.settings.rates.length > 0 ? ", the changes of its rate among them" : "";
-  if (missing.length === 0) return { repeats: true, sentences: [`It repeats this run, number for number, ${ON[run.device]}.`] };
+  if (missing.length === 0) {
+    const sentences = [`It repeats this run, number for number, ${ON[run.device]}.`];
+    if (run.seams.length > 0)
+      sentences.push(
+        `Only the point after step ${run.seams.join(" and ")} is a mean of fewer steps here: the run was stopped there.`,
+      );
+    return { repeats: true, sentences };
+  }
   return { repeats: false, sentences: [`It carries the run's settings${rates}, but not the whole run.`, ...missing] };
 }

@@ -28,6 +28,10 @@ export interface TrainTask {
   source: DataSource;
   /** Weights to begin with, as safetensors. */
   weights?: Uint8Array | undefined;
+  /** The name that checkpoints are kept under. */
+  checkpoints: string;
+  /** Of the data that the run was begun with. */
+  fingerprint?: string | undefined;
 }
 
 /** How the model does on test items. */
@@ -71,7 +75,15 @@ export interface Inspection {
 /** What a training worker tells by itself. */
 export type Note =
   | { kind: "loading"; label: string; part: number | undefined }
-  | { kind: "set"; shape: ItemShape; classes: string[]; train: number; test: number; parameters: number }
+  | {
+      kind: "set";
+      shape: ItemShape;
+      classes: string[];
+      train: number;
+      test: number;
+      parameters: number;
+      fingerprint: string;
+    }
   /** Training goes on from a checkpoint of this step. */
   | { kind: "resumed"; step: number }
   | {
@@ -101,6 +113,8 @@ export interface TrainDialogue {
     export: { ask: undefined; answer: Uint8Array };
     /** Another learning rate from the next step on; the answer is the number of steps before it. */
     rate: { ask: number; answer: number };
+    /** Keeps a checkpoint of the present step. */
+    keep: { ask: undefined; answer: { step: number; bytes: number } };
     /** There was a pause until now. */
     rested: { ask: undefined; answer: unknown };
   };

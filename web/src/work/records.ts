@@ -25,6 +25,7 @@ export interface RunRecord
     | "begunWith"
     | "changedDevice"
     | "branchOf"
+    | "seams"
     | "fingerprint"
     | "date"
     | "step"
@@ -48,11 +49,11 @@ const weightsFile = (id: string) => `run-${id}.weights`;
 
 /** The record of a run as it is now. */
 export function recordOf(run: Run): RunRecord {
-  const { id, number, name, notes, device, begunWith, changedDevice, branchOf, fingerprint, date } = run;
+  const { id, number, name, notes, device, begunWith, changedDevice, branchOf, seams, fingerprint, date } = run;
   const { step, steps, seconds, checkpoint, result, space, error, state } = run;
   const ended = state === "done" || state === "stopped" || state === "failed";
   return {
-    ...{ id, number, name, notes, device, begunWith, changedDevice, branchOf, fingerprint, date },
+    ...{ id, number, name, notes, device, begunWith, changedDevice, branchOf, seams, fingerprint, date },
     ...{ step, steps, seconds, checkpoint, result, space, error },
     settings: writeQuery(trainSchema, run.settings, true).toString(),
     state: ended ? state : "interrupted",

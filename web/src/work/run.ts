@@ -4,7 +4,7 @@ import type { DeviceInfo, Progress } from "flambeau";
 import type { Used } from "../app/device.js";
 import { nameOf } from "./layers.js";
 import type { Assessment, Inspection, Note } from "./messages.js";
-import { rateAt } from "./rates.js";
+import { rateAt, withChange } from "./rates.js";
 import type { TrainSettings } from "./settings.js";
 
 /** `ending`: the last step is done, and the whole test set is being read. `interrupted`: the page ended before the run. */
@@ -54,6 +54,8 @@ export interface Run {
   changedDevice: boolean;
   /** The run that it goes on from, and the steps that they share. */
   branchOf: { name: string; step: number } | undefined;
+  /** Steps between two reports at which it went on from a checkpoint: the next point of its curves is of fewer steps. */
+  seams: number[];
   /** Of the data that it is trained with. */
   fingerprint: string | undefined;
   date: number;
@@ -94,6 +96,13 @@ const MODEL_NAMES = { mlp: "MLP", cnn: "CNN", resnet: "ResNet" } as const;
 /** The states of a run that has its worker. */
 export const isLive = ({ state }: Run) => state === "loading" || state === "running" || state === "paused" || state === "ending";
 
+/** Can it go on from its latest checkpoint? */
+export const canContinue = (run: Run) =>
+  !isLive(run) && !run.elsewhere && run.checkpoint !== undefined && run.checkpoint < run.steps;
+
+/** The bytes that it takes. */
+export const bytesOf = ({ space }: Run) => space.checkpoints + space.weights + space.state;
+
 export const emptyCurve = (): Curve => ({
   step: [],
   loss: [],
@@ -127,6 +136,7 @@ export function newRun(number: number, settings: TrainSettings, device: Used, na
     begunWith: undefined,
     changedDevice: false,
     branchOf: undefined,
+    seams: [],
     fingerprint: undefined,
     date: Date.now(),
     colour: ((number - 1) % COLOURS) + 1,
@@ -195,4 +205,27 @@ export function addAssessment(run: Run, assessment: Assessment): void {
   curve.testStep.push(step);
   curve.testLoss.push(loss);
   curve.testAccuracy.push(accuracy);
+}
+
+/** What may be other in a branch: all else decided the steps that it shares. */
+export type BranchChange = Pick<TrainSettings, "lr" | "epochs" | "steps">;
+
+/** A run that goes on from the latest checkpoint of another, at another rate or for longer. */
+export function branchRun(from: Run, number: number, { lr, ...length }: BranchChange, device: Used): Run {
+  const { settings, checkpoint: step } = from;
+  if (step === undefined) throw new Error("the run has no checkpoint");
+  const before = settings.rates.filter((change) => change.step <= step);
+  const rates = rateAt(settings.lr, before, step) === lr ? before : withChange(before, { step, lr });
+  const run: Run = {
+    ...newRun(number, { ...settings, ...length, rates }, device, `${from.name}, from step ${step}`),
+    begunWith: from.begunWith,
+    changedDevice: from.changedDevice || from.device !== device,
+    branchOf: { name: from.name, step },
+    seams: [...from.seams],
+    fingerprint: from.fingerprint,
+    checkpoint: step,
+    curve: structuredClone(from.curve),
+  };
+  goBack(run, step);
+  return run;
 }

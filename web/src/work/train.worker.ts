@@ -1,10 +1,12 @@
 /** The worker that trains: one run, as its task says. */
 
-import { correct, currentDevice, DataLoader, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
-import { runTraining } from "flambeau/worker";
+import { correct, currentDevice, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
+import { Checkpoints, openStore, runTraining } from "flambeau/worker";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
+import { Batches } from "./batches.js";
 import { misfit } from "./errors.js";
+import { fingerprint } from "./fingerprint.js";
 import { readLayers } from "./layers.js";
 import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
@@ -64,8 +66,12 @@ async function takeUp(model: nn.Sequential, weights: Uint8Array): Promise<void> 
   }
 }
 
-runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, tell) => {
+runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
+  const { settings, source, weights } = task;
   const set = await openSet(source, tell);
+  const print = fingerprint(set);
+  if (task.fingerprint !== undefined && task.fingerprint !== print)
+    throw new Error(`The data are not those that the run was begun with (fingerprint ${print}, not ${task.fingerprint})`);
   const { shape, classes } = set;
   manualSeed(settings.seed);
   const layers = readLayers(settings.layers);
@@ -73,11 +79,18 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
   const model = buildModel(layers, shape);
   if (weights !== undefined) await takeUp(model, weights);
   const train = hostArrays(set.train, shape, settings.items === 0 ? undefined : settings.items);
-  const batches = new DataLoader(train, { batchSize: settings.batch, shuffle: settings.seed });
-  tell({ kind: "set", shape, classes, train: batches.items, test: set.test.labels.length, parameters: model.parameterCount() });
-
   const optimizer = makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay });
   const plan = new RatePlan(optimizer, settings.lr, settings.rates, (step) => tell({ kind: "resumed", step }));
+  const batches = new Batches(train, { batchSize: settings.batch, shuffle: settings.seed }, () => plan.steps);
+  tell({
+    kind: "set",
+    shape,
+    classes,
+    train: batches.items,
+    test: set.test.labels.length,
+    parameters: model.parameterCount(),
+    fingerprint: print,
+  });
   const meter = new Meter();
   let inspected = -Infinity;
 
@@ -112,6 +125,14 @@ runTraining<nn.Sequential, TrainDialogue>(async ({ settings, source, weights }, 
           tell({ kind: "loading", label: "Reading the whole test set", part }),
         ),
       inspect: (_, { step }) => inspect(model, set, step),
+      keep: async (_, trainer) => {
+        const bytes = await trainer.checkpoint(batches);
+        const files = new Checkpoints(await openStore(), task.checkpoints);
+        // It finds out which of its two files is the older one.
+        await files.latest().next();
+        await files.save(bytes);
+        return { step: trainer.step, bytes: bytes.length };
+      },
       rested: () => meter.begin(),
       rate: (lr) => {
         const step = plan.change(lr);

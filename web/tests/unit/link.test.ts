@@ -54,11 +54,12 @@ test("a link carries all settings at once, those that are as at the beginning to
 });
 
 test("repetition is promised where everything that decides the run is in the link, and nowhere else", () => {
-  const run = { settings: initial, device: "cpu", begunWith: undefined, changedDevice: false } as const;
+  const run = { settings: initial, device: "cpu", begunWith: undefined, changedDevice: false, seams: [] } as const;
   assert.deepEqual(promiseOf(run), {
     repeats: true,
     sentences: ["It repeats this run, number for number, on the CPU of any machine."],
   });
+  assert.match(promiseOf({ ...run, seams: [57] }).sentences.join(" "), /Only the point after step 57/);
   for (const [other, words] of [
     [{ settings: { ...initial, data: "folder" } }, "The data stay"],
     [{ begunWith: "mine.safetensors" }, "The weights of mine.safetensors"],

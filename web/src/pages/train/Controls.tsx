@@ -1,17 +1,18 @@
 /** Start, pause, step, stop, the learning rate while it runs, and how it goes. */
 
-import { useEffect, useId, useState, type RefObject } from "react";
+import { useEffect, useId, useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
 import type { DataSource } from "../../work/messages.js";
+import { canContinue } from "../../work/run.js";
 import { runs, type Run, type StartRequest } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
 import { Shared, useShare } from "./Share.js";
+import { useContinue, type GoingOn } from "./useContinue.js";
 
 interface Props {
-  /** The button that starts, pauses and resumes. */
-  primary: RefObject<HTMLButtonElement | null>;
+  going: GoingOn;
   settings: TrainSettings;
   source: DataSource | undefined;
   /** Why it cannot be started. */
@@ -32,10 +33,11 @@ const STATES: Record<Run["state"], string> = {
   interrupted: "Cut off",
 };
 
-export function Controls({ primary, settings, source, problem, weights, onMisfit }: Props) {
+export function Controls({ going, settings, source, problem, weights, onMisfit }: Props) {
   useChanges(runs.changes);
   const { used, offer, why } = useDevice();
   const { shareRun, shareSettings, ...shared } = useShare();
+  const { hindrance, goOn } = useContinue(going);
   const reasonId = useId();
   const run = runs.active;
   const busy = runs.isBusy;
@@ -53,7 +55,7 @@ export function Controls({ primary, settings, source, problem, weights, onMisfit
         <div className="buttons">
           {/* One button for all three, so that the keyboard's focus stays on it. */}
           <Button
-            ref={primary}
+            ref={going.next}
             kind="primary"
             disabled={!busy && !ready}
             resting={busy && !paused && run?.state !== "running"}
@@ -73,6 +75,11 @@ export function Controls({ primary, settings, source, problem, weights, onMisfit
           <Button resting={!busy} onClick={() => runs.stop()}>
             Stop
           </Button>
+          {run !== undefined && canContinue(run) && (
+            <Button disabled={hindrance(run) !== undefined} onClick={() => goOn(run)} title={`From step ${run.checkpoint} on`}>
+              Continue
+            </Button>
+          )}
           <span className="spacer" />
           <Button kind="quiet" onClick={() => (run === undefined ? shareSettings(settings) : shareRun(run))}>
             Share link

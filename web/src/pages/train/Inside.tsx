@@ -20,7 +20,8 @@ const NO_SHAPE: readonly number[] = [];
 export function Inside() {
   useChanges(runs.changes);
   const [view, setView] = useState<View>("confusion");
-  const run = [...runs.list].reverse().find(({ assessment, inspection }) => assessment !== undefined || inspection !== undefined);
+  const looked = runs.list.filter(({ assessment, inspection }) => assessment !== undefined || inspection !== undefined);
+  const run = runs.chosen ?? looked.find((each) => each === runs.active) ?? looked.at(-1);
   return (
     <Panel title="Inside" note={<Segments label="What to look at" value={view} options={VIEWS} onChange={setView} />}>
       {run === undefined ? (
@@ -29,7 +30,14 @@ export function Inside() {
           network learns.
         </p>
       ) : (
-        <Look run={run} view={view} />
+        <>
+          {runs.chosen !== undefined && (
+            <p className="panel-note">
+              Run {run.number}, {run.name}
+            </p>
+          )}
+          <Look run={run} view={view} />
+        </>
       )}
     </Panel>
   );

@@ -1,78 +1,104 @@
-/** All runs of this visit side by side. */
+/** The runs of this browser side by side: shown, compared, opened, taken from files. */
 
-import { Button, Panel, Table, write } from "../../ui/index.js";
-import { isLive } from "../../work/run.js";
+import { lazy, Suspense, useState } from "react";
+import { Button, FileDrop, Notice, Panel, Progress, Table, write } from "../../ui/index.js";
+import { messageOf } from "../../work/errors.js";
+import { bytesOf } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
-import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
-import { Shared, useShare } from "./Share.js";
+import type { GoingOn } from "./useContinue.js";
 
-export function RunsPanel({ onSettings }: { onSettings: (settings: TrainSettings) => void }) {
+const RunDetails = lazy(() => import("./RunDetails.js"));
+
+export function RunsPanel(going: GoingOn) {
   useChanges(runs.changes);
-  const { shareRun, copied, sentences } = useShare();
-  if (runs.list.length === 0) return null;
+  const [problem, setProblem] = useState("");
+  const { list, chosen } = runs;
+  const takeFile = async ([file]: File[]) => {
+    if (file === undefined) return;
+    setProblem("");
+    try {
+      await runs.take(new Uint8Array(await file.arrayBuffer()));
+    } catch (error) {
+      setProblem(`${file.name}: ${messageOf(error)}`);
+    }
+  };
+  const space = list.reduce((sum, run) => sum + bytesOf(run), 0);
   return (
-    <Panel className="runs" title="Runs" note="Curves of the ticked runs are drawn over each other">
-      <Table<Run>
-        caption="Runs"
-        rows={runs.list}
-        keyOf={({ id }) => id}
-        columns={[
-          {
-            name: "Run",
-            cell: (run) => (
-              <label className="check run-name">
-                <input type="checkbox" checked={run.shown} onChange={({ target }) => runs.show(run, target.checked)} />
-                <span className="run-colour" style={{ background: `var(--series-${run.colour})` }} aria-hidden="true" />
-                <span>
-                  {run.number}. {run.name}
-                </span>
-              </label>
-            ),
-          },
-          { name: "State", cell: ({ state, elsewhere }) => (elsewhere ? "in another tab" : state) },
-          { name: "Steps", end: true, cell: ({ step }) => write.count(step) },
-          {
-            name: "Test accuracy",
-            end: true,
-            cell: ({ result }) => (result === undefined ? "–" : write.percent(result.accuracy)),
-          },
-          { name: "Test loss", end: true, cell: ({ result }) => result?.loss.toFixed(4) ?? "–" },
-          {
-            name: "Samples / s",
-            end: true,
-            cell: ({ stats }) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)),
-          },
-          {
-            name: "Actions",
-            cell: (run) => (
-              <span className="buttons">
-                <Button
-                  small
-                  kind="quiet"
-                  onClick={() => onSettings(run.settings)}
-                  aria-label={`Use the settings of run ${run.number}`}
-                >
-                  Settings
-                </Button>
-                <Button small kind="quiet" onClick={() => shareRun(run)} aria-label={`Share run ${run.number}`}>
-                  Share
-                </Button>
-                <Button
-                  small
-                  kind="quiet"
-                  disabled={isLive(run) || run.elsewhere}
-                  onClick={() => void runs.remove(run)}
-                  aria-label={`Remove run ${run.number}`}
-                >
-                  Remove
-                </Button>
-              </span>
-            ),
-          },
-        ]}
-      />
-      <Shared copied={copied} sentences={sentences} />
+    <Panel
+      className="runs"
+      title="Runs"
+      note={list.length > 0 && `${write.counted(list.length, "run")} in this browser, ${write.bytes(space)}, until removed`}
+    >
+      <div className="stack">
+        {list.length > 0 && <Table<Run> caption="Runs" rows={list} keyOf={({ id }) => id} columns={COLUMNS} />}
+        {chosen !== undefined && (
+          <Suspense fallback={<Progress label="Opening the run" />}>
+            <RunDetails key={chosen.id} run={chosen} {...going} />
+          </Suspense>
+        )}
+        <FileDrop label="Import a run" accept=".flambeau" onFiles={(files) => void takeFile(files)}>
+          or drop a file that was exported here. Curves of ticked runs are drawn over each other.
+        </FileDrop>
+        {problem !== "" && (
+          <Notice kind="error" title="The file cannot be used" onClose={() => setProblem("")}>
+            {problem}
+          </Notice>
+        )}
+      </div>
     </Panel>
   );
 }
+
+const COLUMNS = [
+  {
+    name: "Run",
+    cell: (run: Run) => (
+      <label className="check run-name">
+        <input type="checkbox" checked={run.shown} onChange={({ target }) => runs.show(run, target.checked)} />
+        <span className="run-colour" style={{ background: `var(--series-${run.colour})` }} aria-hidden="true" />
+        <span>
+          {run.number}. {run.name}
+        </span>
+      </label>
+    ),
+  },
+  { name: "State", cell: ({ state, elsewhere }: Run) => (elsewhere ? "in another tab" : STATES[state]) },
+  { name: "Steps", end: true, cell: ({ step }: Run) => write.count(step) },
+  {
+    name: "Test accuracy",
+    end: true,
+    cell: ({ result }: Run) => (result === undefined ? "–" : write.percent(result.accuracy)),
+  },
+  { name: "Test loss", end: true, cell: ({ result }: Run) => result?.loss.toFixed(4) ?? "–" },
+  {
+    name: "Samples / s",
+    end: true,
+    cell: ({ stats }: Run) => (stats === undefined ? "–" : write.count(stats.samplesPerSecond)),
+  },
+  {
+    name: "More",
+    cell: (run: Run) => (
+      <Button
+        small
+        kind="quiet"
+        aria-expanded={run === runs.chosen}
+        aria-label={`Details of run ${run.number}`}
+        onClick={() => runs.choose(run === runs.chosen ? undefined : run)}
+      >
+        Details
+      </Button>
+    ),
+  },
+];
+
+const STATES: Record<Run["state"], string> = {
+  loading: "loading",
+  running: "running",
+  paused: "paused",
+  ending: "ending",
+  done: "done",
+  stopped: "stopped",
+  failed: "failed",
+  interrupted: "cut off",
+};

@@ -27,6 +27,7 @@ export default function TrainPage() {
   const misfit = useCallback(() => setImported(undefined), []);
   const fields = useFields();
   const primary = useRef<HTMLButtonElement>(null);
+  const going = { onSettings: change, next: primary };
   useChanges(own.changes);
   const { set } = own;
   const chosen = settings.data !== "mnist" && own.kind === settings.data ? set : undefined;
@@ -44,7 +45,7 @@ export default function TrainPage() {
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
       <Misread schema={trainSchema} />
-      <ResumeOffer onSettings={change} next={primary} />
+      <ResumeOffer {...going} />
       <div className="train">
         <div className="train-side">
           <Fields tell={fields.tell}>
@@ -61,7 +62,7 @@ export default function TrainPage() {
         </div>
         <div className="train-main">
           <Controls
-            primary={primary}
+            going={going}
             settings={settings}
             source={source}
             problem={problem}
@@ -70,7 +71,7 @@ export default function TrainPage() {
           />
           <Curves />
           <Inside />
-          <RunsPanel onSettings={change} />
+          <RunsPanel {...going} />
           <Files settings={settings} source={source} imported={imported} onImported={setImported} change={change} />
         </div>
       </div>
