@@ -57,5 +57,15 @@ export async function slideRate({ page, until }, power, rate) {
   await until((rate) => document.body.innerText.includes(`Learning rate ${rate} from step`), rate, `the rate ${rate}`);
 }
 
+/** The rows of the curves' table, without those columns that no two runs share: number, name and time. */
+export async function lossesOf({ page, press }) {
+  const { bytes } = await page.download(() => press("Export CSV"));
+  const rows = bytes.toString().trim().split("\n").slice(1);
+  return rows.map((row) => {
+    const [rate, accuracy, loss, , epoch, step, part] = row.split(",").reverse();
+    return [part, step, epoch, loss, accuracy, rate].join();
+  });
+}
+
 /** The weights of the run as a file's bytes. */
 export const weightsOf = async ({ page, press }) => (await page.download(() => press("Export the model"))).bytes;

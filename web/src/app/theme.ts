@@ -1,6 +1,6 @@
 /** Light or dark: as the system says, unless the reader has chosen. */
 
-import { useCallback, useEffect, useSyncExternalStore } from "react";
+import { useCallback, useLayoutEffect, useSyncExternalStore } from "react";
 
 export type Theme = "light" | "dark";
 export type ThemeChoice = Theme | "system";
@@ -44,7 +44,8 @@ export function useThemeChoice(): [ThemeChoice, (choice: ThemeChoice) => void] {
 /** Puts the theme on the document, where the style sheets look for it. */
 export function useThemeOnDocument(): void {
   const theme = useTheme();
-  useEffect(() => {
+  // Before the effects of the pages, whose canvases ask for the theme's colours.
+  useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = theme;
   }, [theme]);
 }

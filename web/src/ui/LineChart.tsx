@@ -11,10 +11,22 @@ export interface Series {
   /** A colour of the theme, 1 to 6. */
   colour: number;
   dashed?: boolean;
+  /** Behind the others, hardly seen. */
+  faint?: boolean;
   /** Shows points where there are few of them. */
   points?: boolean;
   x: readonly number[];
   y: readonly (number | null)[];
+}
+
+/** A part of the horizontal axis. */
+export type View = readonly [number, number];
+
+/** Something that happened at a place of the horizontal axis. */
+export interface Mark {
+  x: number;
+  text: string;
+  colour: number;
 }
 
 interface LineChartProps {
@@ -24,10 +36,19 @@ interface LineChartProps {
   xName?: string;
   /** How values of the vertical axis are written. */
   write?: (value: number) => string;
+  /** How values of the horizontal axis are written. */
+  writeX?: (value: number) => string;
   /** The vertical range; undefined ends follow the data. */
   range?: readonly [number | undefined, number | undefined];
   height?: number;
   logarithmic?: boolean;
+  /** The part that is shown; the whole without one. It stays when data arrive. */
+  view?: View | undefined;
+  /** The reader has chosen another part by dragging, or the whole by a double click. */
+  onView?: (view: View | undefined) => void;
+  marks?: readonly Mark[];
+  /** Charts with the same name show the same place under the pointer. */
+  sync?: string;
 }
 
 const cssColour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -39,16 +60,53 @@ function aligned(series: readonly Series[]): uPlot.AlignedData {
   return tables.length === 1 ? first : uPlot.join(tables);
 }
 
-export function LineChart({ label, series, xName = "step", write, range, height = 220, logarithmic = false }: LineChartProps) {
+/** The dashed lines of what happened, with their words beside them. */
+function drawMarks(chart: uPlot, marks: readonly Mark[]): void {
+  const { ctx, bbox } = chart;
+  const pixel = window.devicePixelRatio;
+  ctx.save();
+  ctx.font = `${11 * pixel}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.setLineDash([2 * pixel, 3 * pixel]);
+  for (const { x, text, colour } of marks) {
+    const place = chart.valToPos(x, "x", true);
+    if (place < bbox.left || place > bbox.left + bbox.width) continue;
+    ctx.strokeStyle = ctx.fillStyle = cssColour(`--series-${colour}`);
+    ctx.beginPath();
+    ctx.moveTo(place, bbox.top);
+    ctx.lineTo(place, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillText(text, place + 3 * pixel, bbox.top + 11 * pixel);
+  }
+  ctx.restore();
+}
+
+/** Gives the chart its data and its part of the axis, which new data do not change. */
+function show(chart: uPlot, series: readonly Series[], view: View | undefined): void {
+  const data = aligned(series);
+  const [x] = data;
+  const [min, max] = view ?? [x[0] ?? 0, x.at(-1) ?? 1];
+  chart.batch(() => {
+    chart.setData(data, false);
+    // One point alone has no range.
+    chart.setScale("x", { min, max: max > min ? max : min + 1 });
+  });
+  // What a frame costs grows with it: tests watch it.
+  chart.root.dataset["points"] = String(series.reduce((sum, each) => sum + each.x.length, 0));
+}
+
+export function LineChart(props: LineChartProps) {
+  const { label, series, xName = "step", write, writeX, range, height = 220, logarithmic = false, view, marks, sync } = props;
   const frame = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
-  const latest = useRef(series);
-  latest.current = series;
+  const latest = useRef(props);
+  latest.current = props;
   const theme = useTheme();
   const shape = JSON.stringify([
-    series.map(({ name, colour, dashed, points }) => [name, colour, dashed, points]),
+    series.map(({ name, colour, dashed, points, faint }) => [name, colour, dashed, points, faint]),
     range,
     logarithmic,
+    sync,
   ]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` says when lines or ranges change; a new `write` alone draws nothing anew.
@@ -63,6 +121,7 @@ export function LineChart({ label, series, xName = "step", write, range, height 
       font: "12px system-ui, sans-serif",
     };
     const [low, high] = range ?? [undefined, undefined];
+    const xWritten = (value: number) => (writeX ?? String)(value);
     const made = new uPlot(
       {
         width: Math.max(element.clientWidth, 120),
@@ -71,14 +130,36 @@ export function LineChart({ label, series, xName = "step", write, range, height 
           x: { time: false },
           y: logarithmic ? { distr: 3 } : { range: (_, min, max) => bounds(min, max, low, high) },
         },
-        cursor: { drag: { x: true, y: false } },
+        cursor: {
+          // What is dragged over becomes the view, and nothing else does.
+          drag: { x: true, y: false, setScale: false },
+          bind: {
+            dblclick: () => () => {
+              latest.current.onView?.(undefined);
+              return null;
+            },
+          },
+          ...(sync !== undefined && { sync: { key: sync, setSeries: false } }),
+        },
+        hooks: {
+          draw: [(drawn) => drawMarks(drawn, latest.current.marks ?? [])],
+          setSelect: [
+            (selected) => {
+              const { left, width } = selected.select;
+              if (width === 0) return;
+              latest.current.onView?.([selected.posToVal(left, "x"), selected.posToVal(left + width, "x")]);
+              selected.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+        },
         series: [
-          { label: xName, value: (_, value: number | null) => (value === null ? "–" : String(value)) },
-          ...latest.current.map(
-            ({ name, colour, dashed, points }): uPlot.Series => ({
+          { label: xName, value: (_, value: number | null) => (value === null ? "–" : xWritten(value)) },
+          ...latest.current.series.map(
+            ({ name, colour, dashed, points, faint }): uPlot.Series => ({
               label: name,
               stroke: cssColour(`--series-${colour}`),
-              width: 2,
+              width: faint === true ? 1 : 2,
+              alpha: faint === true ? 0.3 : 1,
               spanGaps: true,
               points: { show: points ?? false, size: 5 },
               ...(dashed === true && { dash: [6, 4] }),
@@ -86,12 +167,16 @@ export function LineChart({ label, series, xName = "step", write, range, height 
             }),
           ),
         ],
-        axes: [axis, { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) }],
+        axes: [
+          { ...axis, ...(writeX !== undefined && { values: (_, ticks) => ticks.map(writeX) }) },
+          { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) },
+        ],
       },
-      aligned(latest.current),
+      aligned(latest.current.series),
       element,
     );
     chart.current = made;
+    show(made, latest.current.series, latest.current.view);
     const resized = new ResizeObserver(() => made.setSize({ width: Math.max(element.clientWidth, 120), height }));
     resized.observe(element);
     return () => {
@@ -103,9 +188,11 @@ export function LineChart({ label, series, xName = "step", write, range, height 
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the frame draws whatever series is the latest by then.
   useEffect(() => {
-    const waiting = requestAnimationFrame(() => chart.current?.setData(aligned(latest.current)));
+    const waiting = requestAnimationFrame(
+      () => chart.current !== undefined && show(chart.current, latest.current.series, latest.current.view),
+    );
     return () => cancelAnimationFrame(waiting);
-  }, [series]);
+  }, [series, view, marks]);
 
   return <div className="chart" ref={frame} role="img" aria-label={label} />;
 }

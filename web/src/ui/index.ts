@@ -4,7 +4,7 @@ export * from "./controls.js";
 export * from "./show.js";
 export * from "./wrong.js";
 export * from "./copy.js";
-export { LineChart, type Series } from "./LineChart.js";
+export { LineChart, type Mark, type Series, type View } from "./LineChart.js";
 export { colourOf, type Palette } from "./colour.js";
 export { PixelCanvas } from "./PixelCanvas.js";
 export { FileDrop } from "./FileDrop.js";

@@ -1,69 +1,118 @@
 /** The curves of all shown runs: loss and accuracy, in training and on test items. */
 
 import { useMemo, useState } from "react";
-import { LineChart, Panel, Segments, type Series } from "../../ui/index.js";
+import { Button, LineChart, Panel, saveFile, Segments, Slider, write, type View } from "../../ui/index.js";
 import { runs } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
+import { extentOf, marksOf, seriesOf, type Axis } from "./series.js";
 
-type What = "loss" | "accuracy";
-
-function seriesOf(what: What): Series[] {
-  const shown = runs.list.filter((run) => run.shown);
-  return shown.flatMap(({ number, colour, curve }): Series[] => {
-    const named = (name: string) => (shown.length > 1 ? `${number} ${name}` : name);
-    const [own, test] = what === "loss" ? [curve.loss, curve.testLoss] : [curve.accuracy, curve.testAccuracy];
-    return [
-      { name: named("training"), colour, x: curve.step, y: own },
-      { name: named("test"), colour: shown.length > 1 ? colour : 2, dashed: true, points: true, x: curve.testStep, y: test },
-    ];
-  });
-}
+const AXES: readonly (readonly [Axis, string])[] = [
+  ["steps", "Steps"],
+  ["epochs", "Epochs"],
+  ["time", "Time"],
+];
+const SCALES = [
+  ["linear", "Linear"],
+  ["log", "Logarithmic"],
+] as const;
+const WRITE_X: Record<Axis, (value: number) => string> = {
+  steps: (value) => String(Math.round(value)),
+  epochs: (value) => String(Number(value.toFixed(2))),
+  time: (value) => write.seconds(value),
+};
+const writeShare = (value: number) => `${(100 * value).toFixed(value > 0.9 && value < 1 ? 1 : 0)} %`;
 
 export function Curves() {
   const version = useChanges(runs.changes);
   const [scale, setScale] = useState<"linear" | "log">("linear");
+  const [axis, setAxis] = useState<Axis>("steps");
+  const [smoothing, setSmoothing] = useState(0);
+  const [view, setView] = useState<View>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the curves of a run grow in place, and the version says that they have.
-  const [loss, accuracy] = useMemo(() => [seriesOf("loss"), seriesOf("accuracy")], [version]);
-  if (loss.length === 0) {
+  const { shown, loss, accuracy, marks, extent } = useMemo(() => {
+    const shown = runs.list.filter((run) => run.shown);
+    const drawing = { axis, smoothing, view };
+    return {
+      shown,
+      loss: seriesOf(shown, "loss", drawing),
+      accuracy: seriesOf(shown, "accuracy", drawing),
+      marks: marksOf(shown, axis),
+      extent: extentOf(shown, axis),
+    };
+  }, [version, axis, smoothing, view]);
+  if (shown.length === 0) {
     return (
       <Panel title="Curves">
         <p className="empty">The loss and the accuracy appear here as soon as training begins.</p>
       </Panel>
     );
   }
+  const zoomIn = () => {
+    const [from, to] = view ?? extent;
+    setView([(from + to) / 2, to]);
+  };
+  const exportAs = async (kind: "csv" | "svg") => {
+    const { csvOf, svgOf } = await import("./curveFiles.js");
+    if (kind === "csv") saveFile("curves.csv", csvOf(shown), "text/csv");
+    else
+      saveFile(
+        "curves.svg",
+        svgOf({ loss, accuracy }, { axis, logarithmic: scale === "log", view: view ?? extent }),
+        "image/svg+xml",
+      );
+  };
+  const both = { view, onView: setView, marks, sync: "curves", xName: axis, writeX: WRITE_X[axis] };
   return (
-    <Panel
-      title="Curves"
-      note={
-        <Segments
-          label="Scale of the loss"
-          value={scale}
-          options={[
-            ["linear", "Linear"],
-            ["log", "Logarithmic"],
-          ]}
-          onChange={setScale}
-        />
-      }
-    >
-      <div className="curves">
-        <div>
-          <h3>Loss</h3>
-          <LineChart
-            label="Loss by step"
-            series={loss}
-            logarithmic={scale === "log"}
-            {...(scale === "linear" && { range: [0, undefined] })}
+    <Panel title="Curves" note={<Segments label="Scale of the loss" value={scale} options={SCALES} onChange={setScale} />}>
+      <div className="stack">
+        <div className="buttons curve-tools">
+          <Segments
+            label="Horizontal axis"
+            value={axis}
+            options={AXES}
+            onChange={(chosen) => {
+              setAxis(chosen);
+              setView(undefined);
+            }}
           />
+          <Slider
+            label="Smoothing"
+            value={smoothing}
+            min={0}
+            max={0.98}
+            step={0.02}
+            onChange={setSmoothing}
+            write={(value) => (value === 0 ? "off" : value.toFixed(2))}
+          />
+          <span className="spacer" />
+          <Button kind="quiet" small onClick={zoomIn} title="The later half of what is shown; or drag over a part of a chart">
+            Zoom in
+          </Button>
+          <Button kind="quiet" small resting={view === undefined} onClick={() => setView(undefined)}>
+            Show all
+          </Button>
+          <Button kind="quiet" small onClick={() => void exportAs("csv")}>
+            Export CSV
+          </Button>
+          <Button kind="quiet" small onClick={() => void exportAs("svg")}>
+            Export SVG
+          </Button>
         </div>
-        <div>
-          <h3>Accuracy</h3>
-          <LineChart
-            label="Accuracy by step"
-            series={accuracy}
-            range={[undefined, 1]}
-            write={(value) => `${(100 * value).toFixed(value > 0.9 && value < 1 ? 1 : 0)} %`}
-          />
+        <div className="curves">
+          <div>
+            <h3>Loss</h3>
+            <LineChart
+              {...both}
+              label={`Loss by ${axis}`}
+              series={loss}
+              logarithmic={scale === "log"}
+              {...(scale === "linear" && { range: [0, undefined] })}
+            />
+          </div>
+          <div>
+            <h3>Accuracy</h3>
+            <LineChart {...both} label={`Accuracy by ${axis}`} series={accuracy} range={[undefined, 1]} write={writeShare} />
+          </div>
         </div>
       </div>
     </Panel>

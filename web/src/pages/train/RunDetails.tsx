@@ -30,7 +30,7 @@ export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
   };
   return (
     <section className="run-details stack" aria-label={`Run ${run.number}`}>
-      <div className="fields">
+      <div className="run-words">
         <Words
           label="Name"
           value={run.name}

@@ -1,0 +1,104 @@
+/** Curves as files: all points as a table, or what the charts show as a drawing. */
+
+import type { Series, View } from "../../ui/index.js";
+import { rateAt } from "../../work/rates.js";
+import type { Run } from "../../work/run.js";
+import { placeOf, type Axis, type What } from "./series.js";
+
+/** A cell of a table; words with commas or quotes in them are quoted. */
+const cell = (value: string | number) =>
+  /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+
+/** Every point of the runs, one in a row. */
+export function csvOf(runs: readonly Run[]): string {
+  const rows = runs.flatMap((run) => {
+    const { curve, settings, number, name } = run;
+    const row = (part: string, step: number, loss = Number.NaN, accuracy = Number.NaN) => [
+      number,
+      name,
+      part,
+      step,
+      placeOf(run, step, "epochs"),
+      placeOf(run, step, "time"),
+      loss,
+      accuracy,
+      // Of the steps that led there.
+      rateAt(settings.lr, settings.rates, Math.max(step - 1, 0)),
+    ];
+    return [
+      ...curve.step.map((step, place) => row("training", step, curve.loss[place], curve.accuracy[place])),
+      ...curve.testStep.map((step, place) => row("test", step, curve.testLoss[place], curve.testAccuracy[place])),
+    ];
+  });
+  const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", "accuracy", "rate"];
+  return `${[head, ...rows].map((row) => row.map(cell).join(",")).join("\n")}\n`;
+}
+
+const [WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM] = [560, 300, 60, 34, 16, 40];
+const COLOURS = ["#c2410c", "#1d4ed8", "#15803d", "#7e22ce", "#b45309", "#0e7490"];
+const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+const short = (value: number) => String(Number(value.toPrecision(3)));
+
+interface Drawn {
+  axis: Axis;
+  logarithmic: boolean;
+  view: View;
+}
+
+/** One chart: a frame, ticks, a line for each curve, and their names. */
+function chart(title: What, series: readonly Series[], { axis, view, logarithmic }: Drawn, top: number): string {
+  const height = (value: number) => (logarithmic && title === "loss" ? Math.log10(value) : value);
+  const isShown = (x: number, y: number | null): y is number =>
+    x >= view[0] && x <= view[1] && y !== null && Number.isFinite(height(y));
+  const values = series.flatMap(({ x, y }) => y.filter((value, place) => isShown(x[place] ?? Number.NaN, value)));
+  const [low, high] = [0, 1].map((end) => {
+    const own = values.map((value) => height(value ?? 0));
+    return end === 0 ? own.reduce((a, b) => Math.min(a, b), Infinity) : own.reduce((a, b) => Math.max(a, b), -Infinity);
+  }) as [number, number];
+  if (values.length === 0) return "";
+  const across = (x: number) => LEFT + ((x - view[0]) / (view[1] - view[0] || 1)) * (WIDTH - LEFT - RIGHT);
+  const up = (y: number) => top + HEIGHT - BOTTOM - ((height(y) - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
+  const text = (x: number, y: number, words: string, more = "") =>
+    `<text x="${short(x)}" y="${short(y)}" ${more}>${escaped(words)}</text>`;
+  const ticks = [0, 0.25, 0.5, 0.75, 1].flatMap((part) => {
+    const x = view[0] + part * (view[1] - view[0]);
+    const raised = low + part * (high - low);
+    const y = logarithmic && title === "loss" ? 10 ** raised : raised;
+    return [
+      text(across(x), top + HEIGHT - BOTTOM + 16, short(x), 'text-anchor="middle"'),
+      text(LEFT - 6, up(y) + 4, short(y), 'text-anchor="end"'),
+      `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${short(up(y))}" y2="${short(up(y))}" stroke="#ddd"/>`,
+    ];
+  });
+  const lines = series.map(({ name, colour, dashed, faint, x, y }) => {
+    const places = x.flatMap((each, place) => {
+      const value = y[place] ?? null;
+      return isShown(each, value) ? [`${across(each).toFixed(2)},${up(value).toFixed(2)}`] : [];
+    });
+    const look = `${dashed === true ? ' stroke-dasharray="6 4"' : ""}${faint === true ? ' opacity="0.3"' : ""}`;
+    const stroke = COLOURS[colour - 1] ?? "#000";
+    return `<polyline fill="none" stroke="${stroke}" stroke-width="1.5"${look} points="${places.join(" ")}"><title>${escaped(name)}</title></polyline>`;
+  });
+  const legend = series
+    .filter(({ faint }) => faint !== true)
+    .map(({ name, colour }, place) =>
+      text(WIDTH - RIGHT, top + 46 + 15 * place, name, `text-anchor="end" fill="${COLOURS[colour - 1]}"`),
+    );
+  return [
+    text(LEFT, top + 20, title === "loss" ? "Loss" : "Accuracy", 'font-weight="bold"'),
+    ...ticks,
+    ...lines,
+    ...legend,
+    text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 6, axis === "time" ? "seconds" : axis, 'text-anchor="middle"'),
+  ].join("\n");
+}
+
+/** Both charts as they are shown, on white. */
+export function svgOf(series: Record<What, readonly Series[]>, drawn: Drawn): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${2 * HEIGHT}" font-family="system-ui, sans-serif" font-size="12">
+<rect width="100%" height="100%" fill="#fff"/>
+${chart("loss", series.loss, drawn, 0)}
+${chart("accuracy", series.accuracy, drawn, HEIGHT)}
+</svg>
+`;
+}
