@@ -141,6 +141,9 @@ export const tests = [
       assert(rows.length === 66_001, `${rows.length} rows`);
       assert(/^1,Long,training,5000,[\d.]+,25,[\d.]+,[\d.]+,0.001$/.test(rows[500]), rows[500]);
       assert(/^1,Long,training,5010,[\d.]+,25.05,[\d.]+,[\d.]+,0.01$/.test(rows[501]), rows[501]);
+      const events = await page.download(() => press("TensorBoard"));
+      assert(events.name === "events.out.tfevents.0.run-1", events.name);
+      assert(events.bytes.toString("latin1").split("loss/training").length === 60_001, "not every point is an event");
       const drawing = (await page.download(() => press("Export SVG"))).bytes.toString();
       const lines = await page.evaluate((text) => {
         const made = new DOMParser().parseFromString(text, "image/svg+xml");

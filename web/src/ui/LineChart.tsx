@@ -1,6 +1,6 @@
 /** Live curves: uPlot in the theme's colours, drawn at most once per frame. */
 
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useTheme } from "../app/theme.js";
@@ -42,7 +42,7 @@ interface LineChartProps {
   range?: readonly [number | undefined, number | undefined];
   height?: number;
   logarithmic?: boolean;
-  /** The part that is shown; the whole without one. It stays when data arrive. */
+  /** The part that is shown; the whole without one. It stays when data arrive. Without `onView` the chart has its own. */
   view?: View | undefined;
   /** The reader has chosen another part by dragging, or the whole by a double click. */
   onView?: (view: View | undefined) => void;
@@ -96,11 +96,14 @@ function show(chart: uPlot, series: readonly Series[], view: View | undefined): 
 }
 
 export function LineChart(props: LineChartProps) {
-  const { label, series, xName = "step", write, writeX, range, height = 220, logarithmic = false, view, marks, sync } = props;
+  const { label, series, xName = "step", write, writeX, range, height = 220, logarithmic = false, marks, sync } = props;
+  const [ownView, setOwnView] = useState<View>();
+  const { view, onView } =
+    props.onView === undefined ? { view: ownView, onView: setOwnView } : { view: props.view, onView: props.onView };
   const frame = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
-  const latest = useRef(props);
-  latest.current = props;
+  const latest = useRef({ series, view, onView, marks });
+  latest.current = { series, view, onView, marks };
   const theme = useTheme();
   const shape = JSON.stringify([
     series.map(({ name, colour, dashed, points, faint }) => [name, colour, dashed, points, faint]),
@@ -135,7 +138,7 @@ export function LineChart(props: LineChartProps) {
           drag: { x: true, y: false, setScale: false },
           bind: {
             dblclick: () => () => {
-              latest.current.onView?.(undefined);
+              latest.current.onView(undefined);
               return null;
             },
           },
@@ -147,7 +150,7 @@ export function LineChart(props: LineChartProps) {
             (selected) => {
               const { left, width } = selected.select;
               if (width === 0) return;
-              latest.current.onView?.([selected.posToVal(left, "x"), selected.posToVal(left + width, "x")]);
+              latest.current.onView([selected.posToVal(left, "x"), selected.posToVal(left + width, "x")]);
               selected.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
             },
           ],

@@ -22,7 +22,7 @@ export interface Holding {
   onChange: () => void;
 }
 
-/** By locks. */
+/** By locks. Where the browser refuses them, as it does to pages that may store nothing, there is no run to be shared either. */
 export class Locks implements Holding {
   onChange: () => void = () => undefined;
   #mine = new Map<string, () => void>();
@@ -32,12 +32,12 @@ export class Locks implements Holding {
 
   hold(run: string): Promise<boolean> {
     if (this.#mine.has(run)) return Promise.resolve(true);
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const granted = (lock: Lock | null) => {
         resolve(lock !== null);
         return lock === null ? undefined : new Promise<void>((release) => this.#mine.set(run, release));
       };
-      this.locks.request(NAME + run, { ifAvailable: true }, granted).catch(reject);
+      this.locks.request(NAME + run, { ifAvailable: true }, granted).catch(() => resolve(true));
     });
   }
 
@@ -47,7 +47,7 @@ export class Locks implements Holding {
   }
 
   async elsewhere(): Promise<ReadonlySet<string>> {
-    const { held = [] } = await this.locks.query();
+    const { held = [] } = await this.locks.query().catch(() => ({ held: [] }));
     const names = held.flatMap(({ name = "" }) => (name.startsWith(NAME) ? [name.slice(NAME.length)] : []));
     const others = names.filter((run) => !this.#mine.has(run));
     for (const run of others) this.#watch(run);

@@ -29,6 +29,8 @@ const CHECKPOINT_EVERY = 100;
 export class Training {
   readonly #worker: TrainingWorker<TrainDialogue>;
   #isPaused = false;
+  /** The writing that is under way: a later one waits for it, so that the newest is what stays. */
+  #keeping: Promise<void> = Promise.resolve();
 
   constructor(
     readonly run: Run,
@@ -79,12 +81,13 @@ export class Training {
   }
 
   /** Keeps the run as it is; where that is not possible, says so, and training goes on. */
-  async #keep(weights?: Uint8Array): Promise<void> {
-    try {
-      await keepRun(this.run, weights);
-    } catch (error) {
-      this.run.events.push(`The run cannot be kept in this browser: ${messageOf(error)}. Remove others to make room.`);
-    }
+  #keep(weights?: Uint8Array): Promise<void> {
+    this.#keeping = this.#keeping
+      .then(() => keepRun(this.run, weights))
+      .catch((error: unknown) => {
+        this.run.events.push(`The run cannot be kept in this browser: ${messageOf(error)}. Remove others to make room.`);
+      });
+    return this.#keeping;
   }
 
   /** Takes the weights out, keeps them for the page Draw, and looks at the whole test set. Stop cuts it short. */

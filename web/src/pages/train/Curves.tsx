@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "react";
 import { Button, LineChart, Panel, saveFile, Segments, Slider, write, type View } from "../../ui/index.js";
+import { messageOf } from "../../work/errors.js";
 import { runs } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
 import { extentOf, marksOf, seriesOf, type Axis } from "./series.js";
@@ -28,6 +29,7 @@ export function Curves() {
   const [axis, setAxis] = useState<Axis>("steps");
   const [smoothing, setSmoothing] = useState(0);
   const [view, setView] = useState<View>();
+  const [problem, setProblem] = useState("");
   // biome-ignore lint/correctness/useExhaustiveDependencies: the curves of a run grow in place, and the version says that they have.
   const { shown, loss, accuracy, marks, extent } = useMemo(() => {
     const shown = runs.list.filter((run) => run.shown);
@@ -51,15 +53,18 @@ export function Curves() {
     const [from, to] = view ?? extent;
     setView([(from + to) / 2, to]);
   };
-  const exportAs = async (kind: "csv" | "svg") => {
-    const { csvOf, svgOf } = await import("./curveFiles.js");
-    if (kind === "csv") saveFile("curves.csv", csvOf(shown), "text/csv");
-    else
-      saveFile(
-        "curves.svg",
-        svgOf({ loss, accuracy }, { axis, logarithmic: scale === "log", view: view ?? extent }),
-        "image/svg+xml",
-      );
+  const exportAs = async (kind: "csv" | "svg" | "tensorboard") => {
+    setProblem("");
+    try {
+      const { csvOf, svgOf, eventsOf } = await import("./curveFiles.js");
+      const drawn = { axis, logarithmic: scale === "log", view: view ?? extent };
+      if (kind === "csv") saveFile("curves.csv", csvOf(shown), "text/csv");
+      else if (kind === "svg") saveFile("curves.svg", svgOf({ loss, accuracy }, drawn), "image/svg+xml");
+      else
+        for (const run of shown) saveFile(`events.out.tfevents.${Math.round(run.date / 1000)}.run-${run.number}`, eventsOf(run));
+    } catch (error) {
+      setProblem(`The curves cannot be exported: ${messageOf(error)}`);
+    }
   };
   const both = { view, onView: setView, marks, sync: "curves", xName: axis, writeX: WRITE_X[axis] };
   return (
@@ -97,7 +102,15 @@ export function Curves() {
           <Button kind="quiet" small onClick={() => void exportAs("svg")}>
             Export SVG
           </Button>
+          <Button kind="quiet" small onClick={() => void exportAs("tensorboard")} title="An event file for each ticked run">
+            TensorBoard
+          </Button>
         </div>
+        {problem !== "" && (
+          <p className="field-problem" role="alert">
+            {problem}
+          </p>
+        )}
         <div className="curves">
           <div>
             <h3>Loss</h3>

@@ -1,8 +1,9 @@
-/** Curves as files: all points as a table, or what the charts show as a drawing. */
+/** Curves as files: all points as a table or for TensorBoard, or what the charts show as a drawing. */
 
 import type { Series, View } from "../../ui/index.js";
 import { rateAt } from "../../work/rates.js";
 import type { Run } from "../../work/run.js";
+import { eventFile, type Scalar } from "../../work/tensorboard.js";
 import { placeOf, type Axis, type What } from "./series.js";
 
 /** A cell of a table; words with commas or quotes in them are quoted. */
@@ -32,6 +33,25 @@ export function csvOf(runs: readonly Run[]): string {
   });
   const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", "accuracy", "rate"];
   return `${[head, ...rows].map((row) => row.map(cell).join(",")).join("\n")}\n`;
+}
+
+/** Every point of a run for TensorBoard; its times are those of the training, without pauses. */
+export function eventsOf(run: Run): Uint8Array<ArrayBuffer> {
+  const { curve, settings } = run;
+  const begun = run.date / 1000;
+  const scalars = (tag: string, steps: readonly number[], values: readonly number[]): Scalar[] =>
+    steps.map((step, place) => ({ tag, step, value: values[place] ?? Number.NaN, time: begun + placeOf(run, step, "time") }));
+  const rates = curve.step.map((step) => rateAt(settings.lr, settings.rates, Math.max(step - 1, 0)));
+  return eventFile(
+    [
+      ...scalars("loss/training", curve.step, curve.loss),
+      ...scalars("loss/test", curve.testStep, curve.testLoss),
+      ...scalars("accuracy/training", curve.step, curve.accuracy),
+      ...scalars("accuracy/test", curve.testStep, curve.testAccuracy),
+      ...scalars("rate", curve.step, rates),
+    ],
+    begun,
+  );
 }
 
 const [WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM] = [560, 300, 60, 34, 16, 40];
