@@ -1,15 +1,19 @@
 /**
  * Which tab has which run: a run that is being trained is nobody else's. Web Locks say it where the page is secure: a tab
- * that ends, however it ends, lets go of its runs at once. Pages over plain http have none; there the tabs ask each other
- * over a broadcast channel, which all browsers give every page, and one that does not answer is gone.
+ * that ends, however it ends, lets go of its runs at once. Pages over plain http have none. There a tab writes its name
+ * beside its runs in the local storage, and takes it away when it ends; whether one that did not is still there is asked
+ * over a broadcast channel, which all browsers give every page. Only after a crash is an answer waited for in vain.
  */
 
-/** What tabs without locks tell each other. */
-type Word = { kind: "ask" } | { kind: "mine"; runs: string[] } | { kind: "free" };
+/** What tabs without locks tell each other: who is asked for, and who is there. */
+interface Word {
+  kind: "ask" | "here";
+  tab: string;
+}
 
-const NAME = "flambeau.run.";
-/** How long a tab is waited for, in milliseconds. One that answers later is heard all the same. */
-const PATIENCE = 400;
+const NAME = "flambeau.hold.";
+/** How long a tab that has crashed, or is very busy, is waited for, in milliseconds. */
+const PATIENCE = 5000;
 
 /** The runs of this tab, and those of others. */
 export interface Holding {
@@ -18,7 +22,7 @@ export interface Holding {
   release(run: string): void;
   /** The runs that other tabs have. */
   elsewhere(): Promise<ReadonlySet<string>>;
-  /** Called when another tab may have taken a run or let go of one. */
+  /** Called when another tab has let go of a run, where the storage does not tell. */
   onChange: () => void;
 }
 
@@ -67,56 +71,84 @@ export class Locks implements Holding {
   }
 }
 
-/** By asking. */
-export class Asking implements Holding {
+/** By names in the storage, and by asking. */
+export class Names implements Holding {
   onChange: () => void = () => undefined;
+  readonly #tab = `${Date.now()}-${Math.random()}`;
   #mine = new Set<string>();
-  /** What each question that is open has been told so far. */
-  #open = new Set<Set<string>>();
+  /** Called with the tabs that answer. */
+  #heard = new Set<(tab: string) => void>();
 
   constructor(
+    readonly storage: Storage,
     readonly channel: Pick<BroadcastChannel, "postMessage" | "addEventListener">,
     readonly patience = PATIENCE,
   ) {
-    channel.addEventListener("message", (event) => this.#heard((event as MessageEvent<Word>).data));
+    channel.addEventListener("message", (event) => this.#told((event as MessageEvent<Word>).data));
   }
 
-  #heard(word: Word): void {
-    if (word.kind === "ask") this.#say({ kind: "mine", runs: [...this.#mine] });
-    if (word.kind === "mine") for (const told of this.#open) for (const run of word.runs) told.add(run);
-    // An answer to a question that is open is no news.
-    if (word.kind === "free" || (word.kind === "mine" && this.#open.size === 0 && word.runs.length > 0)) this.onChange();
+  #told({ kind, tab }: Word): void {
+    if (kind === "here") for (const heard of this.#heard) heard(tab);
+    else if (tab === this.#tab) {
+      // One that waited in vain may have taken the name away: it stands there again before the answer is heard.
+      for (const run of this.#mine) this.storage.setItem(NAME + run, this.#tab);
+      this.channel.postMessage({ kind: "here", tab } satisfies Word);
+    }
   }
 
-  #say(word: Word): void {
-    this.channel.postMessage(word);
+  /** Is this tab there? */
+  #isThere(tab: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const answered = (isThere: boolean) => {
+        this.#heard.delete(heard);
+        clearTimeout(late);
+        resolve(isThere);
+      };
+      const heard = (other: string) => other === tab && answered(true);
+      const late = setTimeout(() => answered(false), this.patience);
+      this.#heard.add(heard);
+      this.channel.postMessage({ kind: "ask", tab } satisfies Word);
+    });
   }
 
-  async hold(run: string): Promise<boolean> {
-    if (this.#mine.has(run)) return true;
-    // Two tabs that want it at once hear of each other, and neither gets it.
-    this.#mine.add(run);
-    if (!(await this.elsewhere()).has(run)) return true;
-    this.#mine.delete(run);
+  /** Does another tab have it? The name of one that is gone is taken away. */
+  async #isHeld(run: string): Promise<boolean> {
+    const tab = this.storage.getItem(NAME + run);
+    if (tab === null || tab === this.#tab) return false;
+    if (await this.#isThere(tab)) return true;
+    if (this.storage.getItem(NAME + run) === tab) this.storage.removeItem(NAME + run);
     return false;
   }
 
+  async hold(run: string): Promise<boolean> {
+    if (await this.#isHeld(run)) return false;
+    this.#mine.add(run);
+    this.storage.setItem(NAME + run, this.#tab);
+    return true;
+  }
+
   release(run: string): void {
-    if (this.#mine.delete(run)) this.#say({ kind: "free" });
+    if (this.#mine.delete(run)) this.storage.removeItem(NAME + run);
+  }
+
+  /** The tab ends. */
+  releaseAll(): void {
+    for (const run of [...this.#mine]) this.release(run);
   }
 
   async elsewhere(): Promise<ReadonlySet<string>> {
-    const told = new Set<string>();
-    this.#open.add(told);
-    this.#say({ kind: "ask" });
-    await new Promise((done) => setTimeout(done, this.patience));
-    this.#open.delete(told);
-    return told;
+    const keys = Array.from({ length: this.storage.length }, (_, place) => this.storage.key(place) ?? "");
+    const runs = keys.filter((key) => key.startsWith(NAME)).map((key) => key.slice(NAME.length));
+    const held = await Promise.all(runs.map((run) => this.#isHeld(run)));
+    return new Set(runs.filter((_, place) => held[place]));
   }
 }
 
-/** The best this page has. */
+/** The best this page has. Other tabs' names are told by the storage's own events. */
 export function openHolding(): Holding {
   const { locks } = navigator as { locks?: LockManager };
-  return locks === undefined ? new Asking(new BroadcastChannel("flambeau.runs")) : new Locks(locks);
+  if (locks !== undefined) return new Locks(locks);
+  const names = new Names(localStorage, new BroadcastChannel("flambeau.runs"));
+  window.addEventListener("pagehide", () => names.releaseAll());
+  return names;
 }
