@@ -115,7 +115,8 @@ export class Names implements Holding {
   async #isHeld(run: string): Promise<boolean> {
     const tab = this.storage.getItem(NAME + run);
     if (tab === null || tab === this.#tab) return false;
-    if (await this.#isThere(tab)) return true;
+    // It may have let go of the run meanwhile.
+    if (await this.#isThere(tab)) return this.storage.getItem(NAME + run) === tab;
     if (this.storage.getItem(NAME + run) === tab) this.storage.removeItem(NAME + run);
     return false;
   }

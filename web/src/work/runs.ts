@@ -44,6 +44,7 @@ class Runs {
   /** Do we know which runs other tabs have? */
   #knows = false;
   #claiming = false;
+  #looks = 0;
 
   constructor() {
     for (const { id } of records()) this.#sync(id);
@@ -94,7 +95,11 @@ class Runs {
   }
 
   async #lookElsewhere(): Promise<void> {
+    this.#looks += 1;
+    const look = this.#looks;
     const others = await this.#holding.elsewhere();
+    // A look that was begun later knows better.
+    if (look !== this.#looks) return;
     for (const run of this.list) run.elsewhere = others.has(run.id);
     this.#knows = true;
     this.changes.changed(true);
