@@ -4,6 +4,7 @@ import { copyFile, mkdir, readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { writeServiceWorker } from "./scripts/offline.mjs";
 
 /** The library's own test suite as a module, which the package does not ship: the Device page runs it. */
 const selftest = fileURLToPath(new URL("../packages/flambeau/tests/wasm/", import.meta.url));
@@ -34,9 +35,36 @@ function embedMnist(): Plugin {
   };
 }
 
+/** The service worker of the build, last of all: it lists every other file. */
+function keepOffline(): Plugin {
+  let out = "dist";
+  return {
+    name: "offline",
+    apply: "build",
+    configResolved: (config) => {
+      out = config.build.outDir;
+    },
+    closeBundle: {
+      order: "post",
+      sequential: true,
+      handler: async () => void (await writeServiceWorker(fileURLToPath(new URL(out, import.meta.url)))),
+    },
+  };
+}
+
+/** Pictures in the previews of links must have whole addresses: `FLAMBEAU_ADDRESS` says where the app will be. */
+function nameAddress(): Plugin {
+  const address = process.env["FLAMBEAU_ADDRESS"];
+  return {
+    name: "address",
+    transformIndexHtml: (html) =>
+      address === undefined ? html : html.replace('content="./social.png"', `content="${new URL("social.png", address).href}"`),
+  };
+}
+
 export default defineConfig({
   base: "./",
-  plugins: [react(), embedMnist()],
+  plugins: [react(), nameAddress(), embedMnist(), keepOffline()],
   worker: { format: "es" },
   resolve: {
     alias: [

@@ -10,6 +10,7 @@ const TYPES = {
   ".js": "text/javascript",
   ".css": "text/css",
   ".svg": "image/svg+xml",
+  ".png": "image/png",
   ".wasm": "application/wasm",
   ".json": "application/json",
   ".gz": "application/octet-stream",
@@ -32,7 +33,15 @@ export async function serve(port = 0, folder = dist) {
     }
   });
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
-  return { address: `http://localhost:${server.address().port}/`, close: () => server.close() };
+  const { port: taken } = server.address();
+  return {
+    address: `http://localhost:${taken}/`,
+    port: taken,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -11,3 +11,12 @@ createRoot(root).render(
     <App />
   </StrictMode>,
 );
+
+// Not while developing, where files change as one edits. Private windows and plain http have no service workers: all else works.
+if (import.meta.env.PROD && "serviceWorker" in navigator) {
+  const keep = () =>
+    import("./offline/register.js")
+      .then(({ keepTheApp }) => keepTheApp())
+      .catch((error) => console.info("not kept offline:", error));
+  window.addEventListener("load", () => void keep());
+}

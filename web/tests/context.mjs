@@ -57,7 +57,10 @@ function aboutPage(browser, page, address, errors, pictures) {
     async until(body, argument, what = String(body), seconds = 60) {
       const end = performance.now() + seconds * 1000;
       for (;;) {
-        const value = await page.evaluate(body, argument);
+        // A page that is being opened anew has nothing to say yet.
+        const value = await page.evaluate(body, argument).catch((error) => {
+          if (!/context was destroyed/i.test(error.message)) throw error;
+        });
         if (value) return value;
         assert(performance.now() < end, `waited ${seconds} s for: ${what}`);
         await new Promise((done) => setTimeout(done, 60));

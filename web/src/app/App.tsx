@@ -1,13 +1,14 @@
 /** The shell: the head with the navigation, the page, and the foot. */
 
-import { Suspense, useEffect } from "react";
-import { Progress } from "../ui/show.js";
+import { useEffect } from "react";
 import { DeviceProvider, useDevice, type Wanted } from "./device.js";
 import { NoGpu } from "./NoGpu.js";
 import { PAGES } from "./pages.js";
 import { addressOf, remember, usePlace } from "./route.js";
 import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js";
 import { Failsafe } from "./Failsafe.js";
+import { LoadedPage } from "./LoadedPage.js";
+import { OfflineNote } from "./OfflineNote.js";
 import "./app.css";
 
 const NEXT: Record<ThemeChoice, ThemeChoice> = { system: "light", light: "dark", dark: "system" };
@@ -82,14 +83,12 @@ function Body() {
     document.title = page === undefined ? "Flambeau" : `${page.title} · Flambeau`;
   }, [page, place]);
   if (page === undefined) return null;
-  const { component: Page, name } = page;
+  const { name } = page;
   return (
     <main id="main" className={`page page-${name}`} tabIndex={-1}>
       <NoGpu />
       <Failsafe key={name}>
-        <Suspense fallback={<Progress label="Loading the page" />}>
-          <Page />
-        </Suspense>
+        <LoadedPage page={page} />
       </Failsafe>
     </main>
   );
@@ -114,6 +113,7 @@ export function App() {
       <Body />
       <footer className="foot">
         <p>Everything is computed on this machine. No data leave it: no analytics, no cookies, no third parties.</p>
+        <OfflineNote />
       </footer>
     </DeviceProvider>
   );

@@ -1,6 +1,7 @@
 /** The data sets as a training worker uses them. */
 
-import { data, io, tensor, type Tensor } from "flambeau";
+import { data, tensor, type Tensor } from "flambeau";
+import { readKept } from "./kept.js";
 import type { ItemShape } from "./layers.js";
 import type { DataSet, DataSource, Note, Part } from "./messages.js";
 
@@ -13,20 +14,17 @@ const FILES = [
 /** The bytes of the four files together, for the bar until the server has said them. */
 const MNIST_BYTES = 11_369_320;
 
-/** Fetches MNIST, telling how far it has come. */
+/** Fetches MNIST, or takes it from what is kept of it, telling how far it has come. */
 async function fetchMnist(folder: string, tell: (note: Note) => void): Promise<DataSet> {
   const loaded = FILES.map(() => 0);
   const read = await Promise.all(
-    FILES.map(async (file, index) => {
-      const bytes = await io.bytes(folder + file, {
-        onProgress: (so) => {
-          loaded[index] = so;
-          const all = loaded.reduce((sum, each) => sum + each, 0);
-          tell({ kind: "loading", label: "Fetching MNIST", part: Math.min(all / MNIST_BYTES, 1) });
-        },
-      });
-      return data.readIdx(bytes);
-    }),
+    FILES.map((file, index) =>
+      readKept(folder + file, data.readIdx, (so) => {
+        loaded[index] = so;
+        const all = loaded.reduce((sum, each) => sum + each, 0);
+        tell({ kind: "loading", label: "Fetching MNIST", part: Math.min(all / MNIST_BYTES, 1) });
+      }),
+    ),
   );
   const [trainItems, trainLabels, testItems, testLabels] = read.map((array) => array.data as Uint8Array);
   if (trainItems === undefined || trainLabels === undefined || testItems === undefined || testLabels === undefined) {
