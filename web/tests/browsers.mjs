@@ -14,6 +14,8 @@ const CHROMIUM = [
   "--disable-sync",
 ];
 const CHROMIUM_WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+/** A camera that shows a moving picture, allowed without a question. */
+const CHROMIUM_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 const FIREFOX_WEBGPU = {
   "dom.webgpu.enabled": true,
   "dom.webgpu.workers.enabled": true,
@@ -22,13 +24,14 @@ const FIREFOX_WEBGPU = {
   "dom.webgpu.allow-software-adapter": true,
 };
 
-/** Starts a browser; `webgpu: false` starts it without. */
-export async function openBrowser(name, { webgpu = true } = {}) {
+/** Starts a browser; `webgpu: false` starts it without, `camera` gives it one (Chromium). */
+export async function openBrowser(name, { webgpu = true, camera = false } = {}) {
   if (name === "chromium") {
     const { chromium } = await import("playwright-core");
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: [
+        ...(camera ? CHROMIUM_CAMERA : []),
         ...CHROMIUM,
         ...(webgpu ? CHROMIUM_WEBGPU : ["--disable-features=WebGPU", "--disable-gpu", "--disable-blink-features=WebGPU"]),
       ],

@@ -96,7 +96,7 @@ export const tests = [
       await page.reload();
       await open("train?device=cpu&data=csv&steps=20&batch=16&layers=flatten_linear-2");
       await page.setFiles("Choose files", pictureTable());
-      await sees("96 to train, 24 to test");
+      await sees("84 to train, 12 for validation, 24 to test");
       await page.setFiles("Import a model", { name: "mine.safetensors", mimeType: "", buffer: weights });
       await finishes(context);
       await fill("Data set", "mnist");

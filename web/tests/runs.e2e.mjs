@@ -198,11 +198,11 @@ export const tests = [
       await sees(`Continue from step ${step}`);
       assert((await isDisabled()) === true, "it can go on without data");
       await page.setFiles("Choose files", other);
-      await sees("other.csv: 96 to train");
+      await sees("other.csv: 84 to train");
       await press(`Continue from step ${step}`);
       await sees("The data are not those that the run was begun with");
       await page.setFiles("Choose files", table);
-      await sees("pictures.csv: 96 to train");
+      await sees("pictures.csv: 84 to train");
       await press("Continue");
       await reaches(context, step + 20);
       await press("Stop");

@@ -101,6 +101,9 @@ export const tests = [
       await page.setFiles("Import a model", { name: "mine.safetensors", mimeType: "", buffer: file.bytes });
       await sees("Imported: mine.safetensors");
       await finishes(context);
+      await press("Device");
+      await press("Train");
+      await sees("Begin new runs with the weights of mine.safetensors");
       assert(
         (await figure(context, "Test accuracy")) === accuracy,
         `${await figure(context, "Test accuracy")} after the import, ${accuracy} before`,
@@ -134,9 +137,7 @@ export const tests = [
       await page.setFiles("Choose files", { name: "wrong.csv", mimeType: "text/csv", buffer: Buffer.from("a,b\n1\n2,3,4\n") });
       await sees("The files cannot be used");
       await page.setFiles("Choose files", pictureTable());
-      await sees("96 to train, 24 to test, each 1 × 8 × 8, 2 classes");
-      await sees("there are 2 classes, so it must give 2");
-      await press("CNN");
+      await sees("84 to train, 12 for validation, 24 to test, each 1 × 8 × 8, 2 classes");
       await press("ResNet");
       await press("Start");
       await finishes(context);
@@ -154,7 +155,7 @@ export const tests = [
       const { open, press, fill, sees, page } = context;
       await open("train?device=cpu&data=idx&steps=60&epochs=20&batch=8&lr=0.01&layers=flatten_linear-16_relu_linear-2");
       await page.setFiles("Choose files", idxFiles());
-      await sees("48 to train, 12 to test, each 1 × 8 × 8, 2 classes");
+      await sees("42 to train, 6 for validation, 12 to test, each 1 × 8 × 8, 2 classes");
       await press("Start");
       await finishes(context);
       assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
@@ -171,8 +172,10 @@ export const tests = [
         }
         await fill("Data set", "folder");
         await fill("Colours", "3");
+        await fill("Most steps", 300);
+        await fill("Epochs", 100);
         await page.setFiles("Choose a folder", folder);
-        await sees("24 to train, 6 to test, each 3 × 28 × 28, 2 classes");
+        await sees("21 to train, 3 for validation, 6 to test, each 3 × 28 × 28, 2 classes");
         await press("Start");
         await finishes(context);
         assert(parseFloat(await figure(context, "Test accuracy")) > 90, await figure(context, "Test accuracy"));
@@ -220,9 +223,9 @@ export const tests = [
       await page.setFiles("Choose files", file("word.csv", rows("wide")));
       await sees("row 17, column “width” is not a number: “wide”");
       await page.setFiles("Choose files", file("whole.csv", rows(15)));
-      await sees("24 to train, 6 to test, each 2, 2 classes.");
+      await sees("21 to train, 3 for validation, 6 to test, each 2, 2 classes.");
       await page.setFiles("Choose files", file("one.csv", rows(15, ["a"])));
-      await sees("24 to train, 6 to test, each 2, 1 class.");
+      await sees("21 to train, 3 for validation, 6 to test, each 2, 1 class.");
       await press("Start");
       await finishes(context);
       await sees("Done on the CPU");

@@ -7,7 +7,7 @@ import { PAGES } from "./pages.js";
 import { addressOf, remember, usePlace } from "./route.js";
 import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js";
 import { Failsafe } from "./Failsafe.js";
-import { LoadedPage } from "./LoadedPage.js";
+import { Loaded } from "./Loaded.js";
 import { OfflineNote } from "./OfflineNote.js";
 import "./app.css";
 
@@ -88,7 +88,7 @@ function Body() {
     <main id="main" className={`page page-${name}`} tabIndex={-1}>
       <NoGpu />
       <Failsafe key={name}>
-        <LoadedPage page={page} />
+        <Loaded name={name} load={page.load} />
       </Failsafe>
     </main>
   );

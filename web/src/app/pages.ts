@@ -27,6 +27,12 @@ export const PAGES: readonly Page[] = [
     load: () => import("../pages/draw/index.js"),
   },
   {
+    name: "try",
+    title: "Try",
+    about: "Show a model a picture or a row of numbers and see its answer",
+    load: () => import("../pages/try/index.js"),
+  },
+  {
     name: "playground",
     title: "Playground",
     about: "Watch a small network divide the plane",

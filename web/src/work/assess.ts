@@ -3,51 +3,125 @@
 import { noGrad, scope, tensor, type nn } from "flambeau";
 import type { ItemShape } from "./layers.js";
 import type { Assessment, DataSet, Histogram, Inspection, Mistake } from "./messages.js";
-import { pixelsOf, slice, toInput } from "./sets.js";
+import { outcomeOf } from "./objective.js";
+import { restored, type NumberTarget } from "./prepare.js";
+import { pixelsIn } from "./pixels.js";
+import { slice, toInput } from "./sets.js";
 
 const BATCH = 500;
+const MOST_PAIRS = 600;
 const MOST_MISTAKES = 24;
 const BINS = 40;
 const MOST_FILTERS = 64;
 
-/** Reads the first `most` test items. The model's random numbers are not touched: dropout rests in evaluation mode. */
+/** How far the reading has come, of 1. */
+type Told = (part: number) => void;
+
+/**
+ * Reads the first `most` items of a part. The model's random numbers are not touched: dropout rests in evaluation mode. Where there
+ * are no items for validation the test items take their place.
+ */
 export async function assess(
   model: nn.Sequential,
   set: DataSet,
   step: number,
-  most: number,
-  onPart: (part: number) => void = () => undefined,
+  wanted: Assessment["part"],
+  most = Infinity,
+  onPart: Told = () => undefined,
 ): Promise<Assessment> {
-  const { test, shape, classes } = set;
-  const count = Math.min(most, test.labels.length);
-  const confusion = classes.map(() => classes.map(() => 0));
-  const mistakes: Omit<Mistake, "pixels">[] = [];
-  let [loss, right] = [0, 0];
+  const part = wanted === "validation" && set.validation !== undefined ? "validation" : "test";
+  const looked = { ...set, test: set[part] ?? set.test };
+  const found =
+    set.number === undefined
+      ? await assessClasses(model, looked, most, onPart)
+      : await assessNumber(model, looked, set.number, most, onPart);
+  return { step, part, ...found };
+}
+
+type Found = Omit<Assessment, "step" | "part">;
+
+/** Runs the model over the first items, in evaluation mode; `take` gets its outputs batch by batch. */
+async function readAll(
+  model: nn.Sequential,
+  { test, shape }: DataSet,
+  count: number,
+  onPart: Told,
+  take: (outputs: Float32Array, labels: ArrayLike<number>, start: number) => void,
+): Promise<void> {
   model.eval();
   try {
     for (let start = 0; start < count; start += BATCH) {
       onPart(start / count);
       const { x, labels } = slice(test, shape, start, Math.min(start + BATCH, count));
-      const logs = scope(() => noGrad(() => model.forward(toInput(x)).logSoftmax(1)));
-      const values = (await logs.data()) as Float32Array;
-      logs.dispose();
+      const outputs = scope(() => noGrad(() => model.forward(toInput(x))));
+      const values = (await outputs.data()) as Float32Array;
+      outputs.dispose();
       x.dispose();
-      for (const [row, label] of labels.entries()) {
-        const own = values.subarray(row * classes.length, (row + 1) * classes.length);
-        const answer = own.reduce((best, value, place) => (value > (own[best] ?? 0) ? place : best), 0);
-        loss -= own[label] ?? 0;
-        const counts = confusion[label];
-        if (counts !== undefined) counts[answer] = (counts[answer] ?? 0) + 1;
-        if (answer === label) right += 1;
-        else mistakes.push({ index: start + row, label, answer, sure: Math.exp(own[answer] ?? 0) });
-      }
+      take(values, labels, start);
     }
   } finally {
     model.train();
   }
+}
+
+async function assessNumber(
+  model: nn.Sequential,
+  set: DataSet,
+  target: NumberTarget,
+  most: number,
+  onPart: Told,
+): Promise<Found> {
+  const count = Math.min(most, set.test.labels.length);
+  const pairs: number[] = [];
+  let [error, sum, squares] = [0, 0, 0];
+  await readAll(model, set, count, onPart, (outputs, labels) => {
+    for (const [row, answer] of outputs.entries()) {
+      const label = labels[row] ?? 0;
+      error += (answer - label) ** 2;
+      sum += label;
+      squares += label * label;
+      if (pairs.length < 2 * MOST_PAIRS) pairs.push(restored(label, target), restored(answer, target));
+    }
+  });
+  const variance = squares / count - (sum / count) ** 2;
+  return {
+    count,
+    loss: error / count,
+    accuracy: 1 - error / count / (variance > 0 ? variance : 1),
+    confusion: [],
+    mistakes: [],
+    pairs: Float32Array.from(pairs),
+  };
+}
+
+/** The logarithm of the sum of exponentials, without overflow. */
+function logSum(values: Float32Array): number {
+  const most = values.reduce((top, value) => Math.max(top, value), -Infinity);
+  return most + Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0));
+}
+
+async function assessClasses(model: nn.Sequential, set: DataSet, most: number, onPart: Told): Promise<Found> {
+  const { test, shape, classes } = set;
+  const count = Math.min(most, test.labels.length);
+  const confusion = classes.map(() => classes.map(() => 0));
+  const mistakes: Omit<Mistake, "pixels">[] = [];
+  let [loss, right] = [0, 0];
+  await readAll(model, set, count, onPart, (outputs, labels, start) => {
+    for (let row = 0; row < labels.length; row += 1) {
+      const label = labels[row] ?? 0;
+      const own = outputs.subarray(row * classes.length, (row + 1) * classes.length);
+      const answer = own.reduce((best, value, place) => (value > (own[best] ?? 0) ? place : best), 0);
+      const all = logSum(own);
+      loss += all - (own[label] ?? 0);
+      const counts = confusion[label];
+      if (counts !== undefined) counts[answer] = (counts[answer] ?? 0) + 1;
+      if (answer === label) right += 1;
+      else mistakes.push({ index: start + row, label, answer, sure: Math.exp((own[answer] ?? 0) - all) });
+    }
+  });
   mistakes.sort((a, b) => b.sure - a.sure);
-  const shown = mistakes.slice(0, MOST_MISTAKES).map((mistake) => ({ ...mistake, pixels: pixelsOf(test, shape, mistake.index) }));
-  return { step, count, loss: loss / count, accuracy: right / count, confusion, mistakes: shown };
+  const shown = mistakes.slice(0, MOST_MISTAKES).map((mistake) => ({ ...mistake, pixels: pixelsIn(test, shape, mistake.index) }));
+  return { count, loss: loss / count, accuracy: right / count, confusion, mistakes: shown };
 }
 
 /** Counts values in equal steps over their range. */
@@ -95,10 +169,10 @@ function filtersOf(weights: Float32Array, sizes: readonly number[], shape: ItemS
 export async function inspect(model: nn.Sequential, set: DataSet, step: number): Promise<Inspection> {
   const named = model.namedParameters().filter(([name]) => name.endsWith("weight"));
   const { x, labels } = slice(set.test, set.shape, 0, 128);
-  const y = tensor(Int32Array.from(labels));
+  const y = tensor(labels);
   model.eval();
   try {
-    scope(() => model.forward(toInput(x)).crossEntropy(y).backward());
+    scope(() => outcomeOf(model.forward(toInput(x)), y).loss.backward());
     const layers: Inspection["layers"] = [];
     let filters: Inspection["filters"];
     for (const [index, [name, parameter]] of named.entries()) {

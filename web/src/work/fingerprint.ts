@@ -26,11 +26,11 @@ class Sum {
   }
 }
 
-/** Sixteen digits that differ for data sets that differ, whatever their names are. */
-export function fingerprint({ shape, classes, train, test }: DataSet): string {
+/** Sixteen digits that differ for data sets that differ, in how they are divided or scaled too, whatever their names are. */
+export function fingerprint({ shape, classes, number, preparation, train, validation, test }: DataSet): string {
   const sum = new Sum();
-  sum.addBytes(new TextEncoder().encode(JSON.stringify([shape, classes])));
-  for (const { items, labels } of [train, test])
+  sum.addBytes(new TextEncoder().encode(JSON.stringify([shape, classes, number, preparation])));
+  for (const { items, labels } of [train, ...(validation === undefined ? [] : [validation]), test])
     for (const { buffer, byteOffset, byteLength } of [items, labels])
       sum.addBytes(new Uint8Array(buffer, byteOffset, byteLength));
   return sum.written();

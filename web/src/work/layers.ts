@@ -197,7 +197,7 @@ export interface ModelReport {
 }
 
 /** Follows the shape through the list. */
-export function checkLayers(layers: readonly LayerSpec[], input: ItemShape, classes: number): ModelReport {
+export function checkLayers(layers: readonly LayerSpec[], input: ItemShape, outputs: number, isNumber = false): ModelReport {
   const reports: LayerReport[] = [];
   let shape: ItemShape | undefined = input;
   let problem: string | undefined;
@@ -218,10 +218,13 @@ export function checkLayers(layers: readonly LayerSpec[], input: ItemShape, clas
       shape = undefined;
     }
   }
-  if (problem === undefined && (shape === undefined || shape.length !== 1 || shape[0] !== classes)) {
-    problem = `The last layer gives ${written(shape ?? [])}; there ${classes === 1 ? "is" : "are"} ${counted(classes, "class", "classes")}, so it must give ${classes}`;
+  if (problem === undefined && (shape === undefined || shape.length !== 1 || shape[0] !== outputs)) {
+    const why = isNumber
+      ? "one number is predicted"
+      : `there ${outputs === 1 ? "is" : "are"} ${counted(outputs, "class", "classes")}`;
+    problem = `The last layer gives ${written(shape ?? [])}; ${why}, so it must give ${outputs}`;
     const last = reports.at(-1);
-    if (last !== undefined) last.problem = `must give ${classes}`;
+    if (last !== undefined) last.problem = `must give ${outputs}`;
   }
   return { layers: reports, parameters: reports.reduce((sum, { parameters }) => sum + parameters, 0), problem };
 }

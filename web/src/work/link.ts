@@ -31,7 +31,10 @@ const ON: Record<Used, string> = {
 
 /** What settings need that does not travel with them. */
 export function whatIsMissing({ data }: TrainSettings): string[] {
-  return data === "mnist" ? [] : ["The data stay in this browser: whoever opens the link chooses the same files first."];
+  if (data === "mnist") return [];
+  return [
+    "The data stay in this browser: whoever opens the link chooses the same files first, read and divided in the same way.",
+  ];
 }
 
 /** What a link to this run promises; where something cannot travel, that is said, and nothing is promised. */

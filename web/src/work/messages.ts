@@ -1,22 +1,34 @@
 /** What the page and the workers say to each other, beyond what `flambeau/worker` says already. */
 
 import type { ItemShape } from "./layers.js";
+import type { NumberTarget, Preparation } from "./prepare.js";
 import type { TrainSettings } from "./settings.js";
+import type { ColumnAbout, Delimiter } from "./table.js";
+import type { Missing, TableChoices } from "./tableSet.js";
+import type { Shares } from "./divide.js";
 
 /** Pictures (or rows of numbers) with their labels, ready to be cut into batches. */
 export interface Part {
   /** Item by item; bytes are 0 … 255, floats are as they are. */
   items: Uint8Array | Float32Array;
-  labels: Uint8Array;
+  /** Bytes are classes, floats a number with mean 0 and deviation 1. */
+  labels: Uint8Array | Float32Array;
 }
 
 /** A data set. */
 export interface DataSet {
   name: string;
   shape: ItemShape;
+  /** None where a number is predicted. */
   classes: string[];
+  number?: NumberTarget;
+  preparation: Preparation;
   train: Part;
+  /** Looked at on the way; without it the test items are. */
+  validation?: Part;
   test: Part;
+  /** What the reader should know of how it was made. */
+  notes?: string[];
 }
 
 /** Where a run's data come from: MNIST is fetched from beside the page, others are handed over. */
@@ -34,15 +46,19 @@ export interface TrainTask {
   fingerprint?: string | undefined;
 }
 
-/** How the model does on test items. */
+/** How the model does on test items, or on those for validation. */
 export interface Assessment {
   step: number;
+  part: "validation" | "test";
   count: number;
   loss: number;
+  /** The share of right answers; of a number R², the share of its variation that is explained. */
   accuracy: number;
-  /** Row: the label; column: the answer. */
+  /** Row: the label; column: the answer. Empty for a number. */
   confusion: number[][];
   mistakes: Mistake[];
+  /** Of a number: what it is and what was said of it, in turn. */
+  pairs?: Float32Array;
 }
 
 /** A test item that was read wrongly. */
@@ -79,7 +95,10 @@ export type Note =
       kind: "set";
       shape: ItemShape;
       classes: string[];
+      number?: NumberTarget | undefined;
       train: number;
+      /** Items that are looked at on the way; 0 where the test items are. */
+      validation: number;
       test: number;
       parameters: number;
       fingerprint: string;
@@ -122,10 +141,32 @@ export interface TrainDialogue {
 
 /** What the reader of files can be asked, and what it tells on the way. */
 export type ReadQuestions = {
-  idx: { ask: { files: File[]; names?: string[] }; answer: DataSet };
-  csv: { ask: File; answer: DataSet };
-  folder: { ask: { files: File[]; size: number; channels: 1 | 3 }; answer: DataSet };
+  idx: { ask: { files: File[]; names?: string[]; shares: Shares }; answer: DataSet };
+  /** Opens a table and makes a set of it; what is not told is guessed. */
+  table: { ask: TableQuestion; answer: TableAnswer };
+  folder: { ask: { files: File[]; size: number; channels: 1 | 3; shares: Shares }; answer: DataSet };
 };
+export interface TableQuestion {
+  file: File;
+  delimiter?: Delimiter | undefined;
+  header?: boolean | undefined;
+  choices?: TableChoices | undefined;
+  /** What is kept of the choices where the others are guessed anew. */
+  missing?: Missing | undefined;
+  shares: Shares;
+}
+/** What a table holds, the choices that were made, and the set, or why there is none. */
+export interface TableAnswer {
+  delimiter: Delimiter;
+  header: boolean;
+  columns: ColumnAbout[];
+  rows: number;
+  /** The first rows, and where they stand. */
+  first: { place: number; cells: string[] }[];
+  choices: TableChoices;
+  set: DataSet | undefined;
+  problem: string | undefined;
+}
 export interface ReadNote {
   label: string;
   part: number;
@@ -133,7 +174,7 @@ export interface ReadNote {
 
 /** What the reader of pictures can be asked. */
 export type PredictQuestions = {
-  load: { ask: { weights: Uint8Array; layers: string; shape: ItemShape }; answer: unknown };
-  /** The probabilities of the classes. */
+  load: { ask: { weights: Uint8Array; layers: string; shape: ItemShape; isNumber: boolean }; answer: unknown };
+  /** The probabilities of the classes, or a number with mean 0 and deviation 1. */
   read: { ask: Float32Array; answer: Float32Array };
 };

@@ -19,7 +19,7 @@ export interface RunStats {
   submissions: number;
 }
 
-/** The curves of a run: training by step, tests where there were some. */
+/** The curves of a run: training by step, and looks at other items where there were some: those for validation, or else for tests. */
 export interface Curve {
   step: number[];
   loss: number[];
@@ -29,6 +29,12 @@ export interface Curve {
   testStep: number[];
   testLoss: number[];
   testAccuracy: number[];
+}
+
+/** What the last look at items that are not trained with came to. */
+export interface Result extends Pick<Assessment, "part" | "accuracy" | "loss"> {
+  /** Of a number: the root of the mean squared error, in the number's own units. Its `accuracy` is R². */
+  error?: number;
 }
 
 /** The bytes that it takes in the browser's storage. */
@@ -80,8 +86,8 @@ export interface Run {
   seconds: number;
   assessment: Assessment | undefined;
   inspection: Inspection | undefined;
-  /** What the tests came to last, also while the rest is not here. */
-  result: { accuracy: number; loss: number } | undefined;
+  /** Known also while the rest is not here. */
+  result: Result | undefined;
   weights: Uint8Array | undefined;
   space: Space;
   /** What happened on the way, such as a lost device. */
@@ -195,12 +201,17 @@ export function addProgress(run: Run, { step, steps, metrics, lr }: Progress): v
   curve.seconds.push(run.seconds);
 }
 
-/** Takes a look at test items up; one of the same step takes the place of the last. */
+/** The items that the curve of looks is of. */
+export const lookedAt = ({ set }: Pick<Run, "set">): Assessment["part"] => ((set?.validation ?? 0) > 0 ? "validation" : "test");
+
+/** Takes a look at items up; one of the same step takes the place of the last. */
 export function addAssessment(run: Run, assessment: Assessment): void {
-  const { curve } = run;
-  const { step, loss, accuracy } = assessment;
+  const { curve, set } = run;
+  const { step, part, loss, accuracy } = assessment;
   run.assessment = assessment;
-  run.result = { accuracy, loss };
+  run.result = { part, accuracy, loss, ...(set?.number !== undefined && { error: Math.sqrt(loss) * set.number.deviation }) };
+  // The test at the end is no point of a curve of the items for validation.
+  if (part !== lookedAt(run)) return;
   if (curve.testStep.at(-1) === step) for (const list of [curve.testStep, curve.testLoss, curve.testAccuracy]) list.pop();
   curve.testStep.push(step);
   curve.testLoss.push(loss);

@@ -34,6 +34,7 @@ async function fetchMnist(folder: string, tell: (note: Note) => void): Promise<D
     name: "MNIST",
     shape: [1, 28, 28],
     classes: Array.from({ length: 10 }, (_, digit) => String(digit)),
+    preparation: { kind: "ink" },
     train: { items: trainItems, labels: trainLabels },
     test: { items: testItems, labels: testLabels },
   };
@@ -59,7 +60,7 @@ export function hostArrays({ items, labels }: Part, shape: ItemShape, most = lab
       shape: [count, ...shape],
       dtype: items instanceof Uint8Array ? "u8" : "f32",
     },
-    { data: labels.subarray(0, count), shape: [count], dtype: "u8" },
+    { data: labels.subarray(0, count), shape: [count], dtype: labels instanceof Uint8Array ? "u8" : "f32" },
   ];
 }
 
@@ -69,16 +70,9 @@ export function toInput(items: Tensor): Tensor {
 }
 
 /** Some items of a part, and their labels. */
-export function slice(part: Part, shape: ItemShape, start: number, end: number): { x: Tensor; labels: Uint8Array } {
+export function slice(part: Part, shape: ItemShape, start: number, end: number): { x: Tensor; labels: Part["labels"] } {
   const size = sizeOf(shape);
   const labels = part.labels.subarray(start, end);
   const items = part.items.slice(start * size, end * size);
   return { x: tensor(items, { shape: [labels.length, ...shape] }), labels };
-}
-
-/** One item's values in 0 … 1, to be shown. */
-export function pixelsOf(part: Part, shape: ItemShape, index: number): Float32Array {
-  const size = sizeOf(shape);
-  const values = Float32Array.from(part.items.subarray(index * size, (index + 1) * size));
-  return part.items instanceof Uint8Array ? values.map((value) => value / 255) : values;
 }

@@ -1,7 +1,8 @@
 /** The worker that trains: one run, as its task says. */
 
-import { correct, currentDevice, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
+import { currentDevice, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
 import { Checkpoints, openStore, runTraining } from "flambeau/worker";
+import { metadataOf } from "./about.js";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
 import { Batches } from "./batches.js";
@@ -10,6 +11,7 @@ import { fingerprint } from "./fingerprint.js";
 import { readLayers } from "./layers.js";
 import type { Note, TrainDialogue } from "./messages.js";
 import { buildModel } from "./model.js";
+import { outcomeOf } from "./objective.js";
 import { makeOptimizer } from "./optimizer.js";
 import { RatePlan } from "./rates.js";
 import { hostArrays, openSet, toInput } from "./sets.js";
@@ -86,7 +88,9 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
     kind: "set",
     shape,
     classes,
+    number: set.number,
     train: batches.items,
+    validation: set.validation?.labels.length ?? 0,
     test: set.test.labels.length,
     parameters: model.parameterCount(),
     fingerprint: print,
@@ -95,7 +99,7 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
   let inspected = -Infinity;
 
   const look = async (trainer: Trainer<nn.Sequential>, most: number) => {
-    tell({ kind: "assessment", assessment: await assess(model, set, trainer.step, most) });
+    tell({ kind: "assessment", assessment: await assess(model, set, trainer.step, "validation", most) });
     if (performance.now() - inspected < INSPECT_EVERY) return;
     tell({ kind: "inspection", inspection: await inspect(model, set, trainer.step) });
     inspected = performance.now();
@@ -110,9 +114,7 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
       if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
       meter.count();
       const x = toInput(items);
-      const logits = model.forward(model.training && shape.length === 3 ? augment(x, settings) : x);
-      const labels = y.toDtype("i32");
-      return { loss: logits.crossEntropy(labels), count: labels.shape[0] ?? 0, metrics: { accuracy: correct(logits, labels) } };
+      return outcomeOf(model.forward(model.training && shape.length === 3 ? augment(x, settings) : x), y);
     },
     async onProgress(progress, trainer) {
       tell(meter.read(progress, settings.batch));
@@ -121,7 +123,7 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
     },
     answers: {
       assess: (_, { step }) =>
-        assess(model, set, step, set.test.labels.length, (part) =>
+        assess(model, set, step, "test", Infinity, (part) =>
           tell({ kind: "loading", label: "Reading the whole test set", part }),
         ),
       inspect: (_, { step }) => inspect(model, set, step),
@@ -140,15 +142,7 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
         settings.rates = plan.rates;
         return step;
       },
-      export: () => {
-        const metadata = {
-          format: "pt",
-          layers: settings.layers,
-          shape: JSON.stringify(shape),
-          classes: JSON.stringify(classes),
-        };
-        return io.writeSafetensors(model.stateDict(), metadata);
-      },
+      export: () => io.writeSafetensors(model.stateDict(), metadataOf(settings.layers, set)),
     },
   };
 });

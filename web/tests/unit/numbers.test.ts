@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { centre } from "../../src/pages/draw/centre.js";
-import { fitted } from "../../src/pages/draw/paste.js";
+import { centre } from "../../src/work/centre.js";
+import { fitted } from "../../src/work/paste.js";
 import { colourOf } from "../../src/ui/colour.js";
 import { bytes, count, counted, percent, seconds } from "../../src/ui/write.js";
 import { histogram } from "../../src/work/assess.js";
 import { uniform } from "../../src/work/random.js";
-import { hostArrays, pixelsOf } from "../../src/work/sets.js";
+import { pixelsIn } from "../../src/work/pixels.js";
+import { hostArrays } from "../../src/work/sets.js";
 
 test("bytes are written in the unit that reads well, also where rounding reaches the next", () => {
   assert.deepEqual([0, 999, 1000, 9949, 9950, 12_345, 999_499, 999_500, 12_300_000, 999_999_999, 2_500_000_000].map(bytes), [
@@ -138,8 +139,8 @@ test("a part is handed to the loader by item, at most as many as asked for", () 
 
 test("an item is shown in 0 … 1, whether it is of bytes or of floats", () => {
   const labels = Uint8Array.of(0, 1);
-  assert.deepEqual([...pixelsOf({ items: Uint8Array.of(0, 255, 51, 0), labels }, [1, 1, 2], 1)], [Math.fround(0.2), 0]);
-  assert.deepEqual([...pixelsOf({ items: Float32Array.of(0, 0, 0.5, 1), labels }, [1, 1, 2], 1)], [0.5, 1]);
+  assert.deepEqual([...pixelsIn({ items: Uint8Array.of(0, 255, 51, 0), labels }, [1, 1, 2], 1)], [Math.fround(0.2), 0]);
+  assert.deepEqual([...pixelsIn({ items: Float32Array.of(0, 0, 0.5, 1), labels }, [1, 1, 2], 1)], [0.5, 1]);
 });
 
 test("colours go from paper to ink, and signed values to either side", () => {

@@ -35,10 +35,11 @@ function someRun(number = 3): Run {
     });
   }
   const look = {
+    part: "test",
     count: 5,
     confusion: [[5]],
     mistakes: [{ index: 1, pixels: Float32Array.of(0.1, 0.7), label: 0, answer: 0, sure: 1 }],
-  };
+  } as const;
   addAssessment(run, { ...look, step: 20, loss: 0.3, accuracy: 0.8 });
   addAssessment(run, { ...look, step: 40, loss: 0.2, accuracy: 0.9 });
   run.checkpoint = 40;
@@ -118,11 +119,24 @@ test("going back to a step takes back what came after it, and the rate and the t
 
 test("a second look at the same step takes the first one's place", () => {
   const run = someRun();
-  addAssessment(run, { step: 40, count: 9, loss: 0.1, accuracy: 0.95, confusion: [], mistakes: [] });
+  addAssessment(run, { step: 40, part: "test", count: 9, loss: 0.1, accuracy: 0.95, confusion: [], mistakes: [] });
   assert.deepEqual(
     [run.curve.testStep, run.curve.testAccuracy, run.result],
-    [[20, 40], [0.8, 0.95], { accuracy: 0.95, loss: 0.1 }],
+    [[20, 40], [0.8, 0.95], { part: "test", accuracy: 0.95, loss: 0.1 }],
   );
+});
+
+test("the curve is of the items for validation where there are some; the test at the end is the result, and no point of it", () => {
+  const run = newRun(1, settings, "cpu");
+  const set = { kind: "set", shape: [2], classes: [], train: 9, test: 5, parameters: 1, fingerprint: "" } as const;
+  run.set = { ...set, shape: [2], classes: [], validation: 4, number: { name: "price", mean: 10, deviation: 3 } };
+  const look = { count: 4, confusion: [], mistakes: [] };
+  addAssessment(run, { ...look, step: 10, part: "validation", loss: 0.25, accuracy: 0.75 });
+  assert.deepEqual(run.result, { part: "validation", accuracy: 0.75, loss: 0.25, error: 1.5 });
+  addAssessment(run, { ...look, step: 20, part: "test", loss: 0.04, accuracy: 0.96 });
+  assert.deepEqual([run.curve.testStep, run.curve.testLoss], [[10], [0.25]]);
+  assert.equal(run.assessment?.part, "test");
+  assert.ok(Math.abs((run.result?.error ?? 0) - 0.6) < 1e-12);
 });
 
 test("values with arrays of numbers come back as they were", () => {

@@ -82,6 +82,7 @@ test("a fingerprint is of the data, every byte of them, and of nothing else", ()
     name: "A",
     shape: [3],
     classes: ["a", "b"],
+    preparation: { kind: "picture" } as const,
     train: { items: Uint8Array.of(1, 2, 3, 4, 5, 6), labels: Uint8Array.of(0, 1) },
     test: { items: Uint8Array.of(7, 8, 9), labels: Uint8Array.of(1) },
     ...change,
@@ -101,6 +102,10 @@ test("a fingerprint is of the data, every byte of them, and of nothing else", ()
     set({ shape: [1, 3] }),
     set({ classes: ["a", "c"] }),
     set({ test: { items: Uint8Array.of(7, 8, 9), labels: Uint8Array.of(0) } }),
+    set({ validation: { items: Uint8Array.of(7, 8, 9), labels: Uint8Array.of(1) } }),
+    set({ preparation: { kind: "ink" } }),
+    set({ number: { name: "price", mean: 1, deviation: 2 } }),
+    set({ number: { name: "price", mean: 1, deviation: 3 } }),
     set({ train: { items: Float32Array.of(1, 2, 3, 4, 5, 6), labels: Uint8Array.of(0, 1) } }),
   ];
   const prints = others.map((other) => fingerprint(other));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { aboutModel, metadataOf } from "../../src/work/about.js";
 import { MODELS } from "../../src/work/layers.js";
-import { aboutModel } from "../../src/work/predictor.js";
 import { readHead } from "../../src/work/safetensors.js";
 
 /** A file with this head and so many bytes behind it. */
@@ -64,7 +64,13 @@ test("a file without tensors is refused", () => {
 test("a model of ours says its layers, shape and classes", () => {
   const metadata = { layers: "flatten_linear-2", shape: "[1,8,8]", classes: '["a","b"]' };
   const about = aboutModel(file({ __metadata__: metadata, "1.weight": weight([2]) }, 8));
-  assert.deepEqual(about, { layers: "flatten_linear-2", shape: [1, 8, 8], classes: ["a", "b"] });
+  assert.deepEqual(about, {
+    layers: "flatten_linear-2",
+    shape: [1, 8, 8],
+    classes: ["a", "b"],
+    number: undefined,
+    preparation: { kind: "ink" },
+  });
 });
 
 test("a file of another maker is taken for the first of our models that has its names", () => {
@@ -83,5 +89,42 @@ test("metadata that make no sense are another maker's", () => {
   ]) {
     const { layers, shape } = aboutModel(file({ __metadata__: metadata, "1.weight": weight([1, 2]) }, 8));
     assert.deepEqual([layers, shape], [MODELS.mlp, [1, 28, 28]], JSON.stringify(metadata));
+  }
+});
+
+test("how inputs are prepared and what is predicted travel with the file", () => {
+  const of = (set: Parameters<typeof metadataOf>[1], layers: string) =>
+    aboutModel(file({ __metadata__: metadataOf(layers, set), "1.weight": weight([2]) }, 8));
+  const columns = [
+    { name: "width", mean: 2, deviation: 0.5 },
+    { name: "hö“he", mean: -1, deviation: 3 },
+  ];
+  const table = {
+    shape: [2],
+    classes: [],
+    number: { name: "price", mean: 100, deviation: 20 },
+    preparation: { kind: "table", columns, fill: true, decimalComma: true },
+  } as const;
+  assert.deepEqual(of({ ...table, classes: [], preparation: { ...table.preparation, columns } }, "linear-1"), {
+    layers: "linear-1",
+    ...table,
+  });
+  const pictures = { shape: [3, 8, 8], classes: ["a", "b"], preparation: { kind: "picture" } } as const;
+  assert.deepEqual(of({ ...pictures, classes: ["a", "b"] }, "flatten_linear-2"), {
+    layers: "flatten_linear-2",
+    ...pictures,
+    number: undefined,
+  });
+});
+
+test("a row's columns have numbers for names where the file does not say them, or says too few", () => {
+  for (const preparation of [undefined, '{"kind":"table","columns":[{"name":"a","mean":0,"deviation":1}]}', "oops"]) {
+    const metadata = { layers: "linear-2", shape: "[2]", classes: '["a","b"]', ...(preparation && { preparation }) };
+    const about = aboutModel(file({ __metadata__: metadata, "0.weight": weight([2]) }, 8));
+    assert.ok(about.preparation.kind === "table");
+    assert.deepEqual(
+      about.preparation.columns.map(({ name }) => name),
+      ["input 1", "input 2"],
+    );
   }
 });

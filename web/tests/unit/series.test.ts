@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readQuery } from "../../src/app/url.js";
-import { csvOf, svgOf } from "../../src/pages/train/curveFiles.js";
+import { csvOf, eventsOf, svgOf } from "../../src/pages/train/curveFiles.js";
+import { testMeasure, titleOf, writeResult } from "../../src/pages/train/measures.js";
 import { extentOf, marksOf, placeOf, seriesOf } from "../../src/pages/train/series.js";
 import { newRun, type Run } from "../../src/work/run.js";
 import { trainSchema } from "../../src/work/settings.js";
@@ -18,7 +19,16 @@ function someRun(number = 1): Run {
     testLoss: [2.5, 1.5],
     testAccuracy: [0.15, 0.35],
   };
-  const set = { kind: "set", shape: [1], classes: [], train: 95, test: 5, parameters: 1, fingerprint: "" } as const;
+  const set = {
+    kind: "set",
+    shape: [1],
+    classes: [],
+    train: 95,
+    validation: 0,
+    test: 5,
+    parameters: 1,
+    fingerprint: "",
+  } as const;
   return { ...newRun(number, settings, "cpu", 'A "b", c'), curve, set: { ...set, shape: [1], classes: [] }, step: 30 };
 }
 
@@ -54,6 +64,22 @@ test("the lines of a chart: one run's are named by what they are, several runs' 
   assert.deepEqual(seriesOf([someRun()], "loss", { ...drawing, view: [21, 22] })[0]?.x, [20, 30]);
 });
 
+test("looks at the items for validation, and numbers, are called what they are", () => {
+  const classes = someRun();
+  const { set } = classes;
+  assert.ok(set !== undefined);
+  const numbers = { ...classes, set: { ...set, validation: 9, number: { name: "price", mean: 0, deviation: 1 } } };
+  assert.equal(seriesOf([numbers], "loss", { axis: "steps", smoothing: 0, view: undefined })[1]?.name, "validation");
+  assert.match(csvOf([numbers]), /loss,R²,rate\n[^]*,validation,15,/);
+  assert.match(csvOf([classes, numbers]), /loss,accuracy or R²,rate/);
+  assert.deepEqual([titleOf([classes]), titleOf([numbers]), titleOf([])], ["Accuracy", "R²", "Accuracy"]);
+  assert.match(new TextDecoder().decode(eventsOf(numbers)), /r2\/validation/);
+  // A run that is not open is known by its result.
+  const result = { part: "validation", accuracy: 0.5, loss: 0.5, error: 12.345 } as const;
+  const kept = { ...classes, set: undefined, result };
+  assert.deepEqual([testMeasure(kept), writeResult(kept)], ["Validation R²", "R² 50.0 %, error 12.3"]);
+});
+
 test("rates are marked where they changed, those to come are not", () => {
   assert.deepEqual(marksOf([someRun()], "time"), [{ x: 2, text: "rate 0.25", colour: 1 }]);
   assert.deepEqual(extentOf([someRun()], "epochs"), [0, 3]);
@@ -79,7 +105,7 @@ test("the drawing has a line for each curve, within its frame, and nothing that 
   const drawing = { axis: "steps", smoothing: 0, view: undefined } as const;
   const lines = { loss: seriesOf([someRun()], "loss", drawing), accuracy: seriesOf([someRun()], "accuracy", drawing) };
   for (const logarithmic of [false, true]) {
-    const text = svgOf(lines, { axis: "steps", logarithmic, view: [0, 30] });
+    const text = svgOf(lines, { axis: "steps", logarithmic, view: [0, 30], measure: "Accuracy" });
     const places = [...text.matchAll(/points="([^"]*)"/g)].flatMap(([, all = ""]) =>
       all.split(" ").map((each) => each.split(",").map(Number)),
     );
@@ -88,5 +114,8 @@ test("the drawing has a line for each curve, within its frame, and nothing that 
     for (const [x = -1, y = -1] of places) assert.ok(x >= 60 && x <= 544 && y >= 34 && y <= 560, `${x}, ${y}`);
     assert.doesNotMatch(text, /NaN|Infinity|undefined/);
   }
-  assert.doesNotMatch(svgOf({ loss: [], accuracy: [] }, { axis: "time", logarithmic: true, view: [0, 0] }), /NaN|polyline/);
+  assert.doesNotMatch(
+    svgOf({ loss: [], accuracy: [] }, { axis: "time", logarithmic: true, view: [0, 0], measure: "R²" }),
+    /NaN|polyline/,
+  );
 });

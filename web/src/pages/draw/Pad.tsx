@@ -2,9 +2,10 @@
 
 import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
 import { useTheme } from "../../app/theme.js";
-import type { Ink } from "./centre.js";
+import type { Ink } from "../../work/centre.js";
 import type { Stroke } from "./examples.js";
-import { inkOf } from "./paste.js";
+import { inkOf } from "../../work/paste.js";
+import "./pad.css";
 
 /** The sheet's pixels. */
 const SHEET = 280;

@@ -1,88 +1,24 @@
 /** The page Draw: draw a digit, and see what the network makes of it. */
 
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { addressOf, usePlace } from "../../app/route.js";
 import { readQuery } from "../../app/url.js";
 import { Bars, Button, FileDrop, Notice, PageHead, Panel, PixelCanvas, Progress, write } from "../../ui/index.js";
+import type { ModelAbout } from "../../work/about.js";
+import type { Ink } from "../../work/centre.js";
+import { inputOfInk, sizeOf } from "../../work/inputs.js";
 import { own } from "../../work/own.js";
-import { Predictor, type ModelAbout } from "../../work/predictor.js";
 import { runs } from "../../work/runs.js";
-import { keepModel, lastModel } from "../../work/session.js";
+import { keepModel } from "../../work/session.js";
 import { trainSchema } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
-import { centre, type Ink } from "./centre.js";
+import { useAnswer, useModel, usePredictor } from "../../work/useModel.js";
 import { EXAMPLES } from "./examples.js";
 import { Pad, type PadHandle } from "./Pad.js";
 import "./draw.css";
 
-/** Milliseconds between looks at a model that is still learning. */
-const REFRESH = 1500;
 const QUICK_STEPS = 400;
-
-/** Takes a model up; says whether it can be used. */
-type Load = (weights: Uint8Array) => Promise<boolean>;
-
-/** A reader of pictures that lives as long as the page. */
-function usePredictor(): {
-  predictor: React.RefObject<Predictor | undefined>;
-  about: ModelAbout | undefined;
-  problem: string;
-  load: Load;
-} {
-  const predictor = useRef<Predictor>(undefined);
-  const [about, setAbout] = useState<ModelAbout>();
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    predictor.current = new Predictor();
-    return () => {
-      predictor.current?.end();
-      predictor.current = undefined;
-    };
-  }, []);
-  const load = useCallback(async (weights: Uint8Array) => {
-    try {
-      const loaded = await predictor.current?.load(weights);
-      if (loaded !== undefined) setAbout(loaded);
-      setProblem("");
-      return loaded !== undefined;
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-      return false;
-    }
-  }, []);
-  return { predictor, about, problem, load };
-}
-
-/** The model: the one that is trained now, or the last one. */
-function useModel(load: Load): "looking" | "none" | "there" {
-  const [state, setState] = useState<"looking" | "none" | "there">("looking");
-  useEffect(() => {
-    let here = true;
-    let timer = 0;
-    const take = async () => {
-      const run = runs.active;
-      const weights = run === undefined || run.state === "loading" ? undefined : await runs.weightsOf(run).catch(() => undefined);
-      const found = weights ?? (await lastModel().catch(() => undefined));
-      if (!here) return;
-      if (found !== undefined) await load(found);
-      setState(found === undefined ? "none" : "there");
-      if (here && runs.isBusy) timer = window.setTimeout(() => void take(), REFRESH);
-    };
-    void take();
-    let busy = runs.isBusy;
-    const stop = runs.changes.listen(() => {
-      if (busy !== runs.isBusy) void take();
-      busy = runs.isBusy;
-    });
-    return () => {
-      here = false;
-      clearTimeout(timer);
-      stop();
-    };
-  }, [load]);
-  return state;
-}
 
 function NoModel() {
   const { used, offer } = useDevice();
@@ -130,54 +66,30 @@ function Learning() {
   );
 }
 
+/** What is drawn for before there is a model. */
+const DIGITS: Pick<ModelAbout, "shape" | "preparation"> = { shape: [1, 28, 28], preparation: { kind: "ink" } };
+
 export default function DrawPage() {
-  const { predictor, about, problem, load } = usePredictor();
+  const reader = usePredictor();
+  const { about, problem, load } = reader;
   const model = useModel(load);
+  const place = usePlace();
   const pad = useRef<PadHandle>(null);
   const [seen, setSeen] = useState<Float32Array>();
-  const [probabilities, setProbabilities] = useState<Float32Array>();
   const [fault, setFault] = useState("");
-  const size = about?.shape[1] ?? 28;
-  const channels = about?.shape[0] ?? 1;
   const drawable = about === undefined || about.shape.length === 3;
-
-  // The newest drawing is read as soon as the one before it has been.
-  const latest = useRef<Float32Array>(undefined);
-  const reading = useRef(false);
-  const read = useCallback(async () => {
-    if (reading.current) return;
-    reading.current = true;
-    try {
-      for (let pixels = latest.current; pixels !== undefined; pixels = latest.current) {
-        latest.current = undefined;
-        setProbabilities(await predictor.current?.read(pixels));
-      }
-    } catch {
-      setProbabilities(undefined);
-    }
-    reading.current = false;
-  }, [predictor]);
-
-  const ask = useCallback(
-    (pixels: Float32Array | undefined) => {
-      if (pixels === undefined || about === undefined) {
-        setProbabilities(undefined);
-        return;
-      }
-      latest.current =
-        channels === 1
-          ? pixels
-          : Float32Array.from({ length: channels * pixels.length }, (_, place) => pixels[place % pixels.length] ?? 0);
-      void read();
-    },
-    [about, channels, read],
-  );
+  const known = drawable && about !== undefined ? about : DIGITS;
+  const { height: size } = sizeOf(known);
+  const { answer: probabilities } = useAnswer(reader, drawable ? seen : undefined);
   const frame = useRef(0);
-  const onInk = (ink: Ink) => {
+  const ink = useRef<Ink>(undefined);
+  const onInk = (next: Ink) => {
+    ink.current = next;
     cancelAnimationFrame(frame.current);
-    frame.current = requestAnimationFrame(() => setSeen(centre(ink, size)));
+    frame.current = requestAnimationFrame(() => setSeen(inputOfInk(next, known)));
   };
-  useEffect(() => ask(seen), [ask, seen]);
+  // A model of another size sees the same drawing.
+  useEffect(() => setSeen(ink.current === undefined ? undefined : inputOfInk(ink.current, known)), [known]);
 
   const drop = async ([file]: File[]) => {
     if (file === undefined) return;
@@ -209,7 +121,8 @@ export default function DrawPage() {
       )}
       {!drawable && (
         <Notice kind="note" title="This model reads no pictures">
-          It was trained on rows of numbers. Train one on pictures to draw for it.
+          It was trained on rows of numbers: <a href={addressOf("try", place)}>try it with a row</a>, or train one on pictures to
+          draw for it.
         </Notice>
       )}
       <div className="draw">

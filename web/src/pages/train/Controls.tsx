@@ -8,6 +8,7 @@ import { canContinue } from "../../work/run.js";
 import { runs, type Run, type StartRequest } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
+import { measureOf, testMeasure } from "./measures.js";
 import { Shared, useShare } from "./Share.js";
 import { useContinue, type GoingOn } from "./useContinue.js";
 
@@ -141,8 +142,8 @@ function Going({ run, busy }: { run: Run; busy: boolean }) {
       {busy && run.state !== "ending" && <Rate run={run} />}
       <Figures
         figures={[
-          ["Test accuracy", run.assessment === undefined ? "–" : write.percent(run.assessment.accuracy)],
-          ["Training accuracy", trained === undefined ? "–" : write.percent(trained)],
+          [testMeasure(run), run.assessment === undefined ? "–" : write.percent(run.assessment.accuracy)],
+          [`Training ${measureOf(run)}`, trained === undefined ? "–" : write.percent(trained)],
           ["Loss", curve.loss.at(-1)?.toFixed(4) ?? "–"],
           ["Samples / s", stats === undefined ? "–" : write.count(stats.samplesPerSecond)],
           ["Step time", stats === undefined ? "–" : `${stats.stepMs.toFixed(stats.stepMs < 10 ? 2 : 1)} ms`],

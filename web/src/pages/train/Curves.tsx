@@ -1,10 +1,11 @@
-/** The curves of all shown runs: loss and accuracy, in training and on test items. */
+/** The curves of all shown runs: loss and accuracy, in training and on items that are not trained with. */
 
 import { useMemo, useState } from "react";
 import { Button, LineChart, Panel, saveFile, Segments, Slider, write, type View } from "../../ui/index.js";
 import { messageOf } from "../../work/errors.js";
 import { runs } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
+import { titleOf } from "./measures.js";
 import { extentOf, marksOf, seriesOf, type Axis } from "./series.js";
 
 const AXES: readonly (readonly [Axis, string])[] = [
@@ -59,13 +60,14 @@ export function Curves() {
       const { csvOf, svgOf, eventsOf } = await import("./curveFiles.js");
       const drawn = { axis, logarithmic: scale === "log", view: view ?? extent };
       if (kind === "csv") saveFile("curves.csv", csvOf(shown), "text/csv");
-      else if (kind === "svg") saveFile("curves.svg", svgOf({ loss, accuracy }, drawn), "image/svg+xml");
+      else if (kind === "svg") saveFile("curves.svg", svgOf({ loss, accuracy }, { ...drawn, measure }), "image/svg+xml");
       else
         for (const run of shown) saveFile(`events.out.tfevents.${Math.round(run.date / 1000)}.run-${run.number}`, eventsOf(run));
     } catch (error) {
       setProblem(`The curves cannot be exported: ${messageOf(error)}`);
     }
   };
+  const measure = titleOf(shown);
   const both = { view, onView: setView, marks, sync: "curves", xName: axis, writeX: WRITE_X[axis] };
   return (
     <Panel title="Curves" note={<Segments label="Scale of the loss" value={scale} options={SCALES} onChange={setScale} />}>
@@ -123,8 +125,8 @@ export function Curves() {
             />
           </div>
           <div>
-            <h3>Accuracy</h3>
-            <LineChart {...both} label={`Accuracy by ${axis}`} series={accuracy} range={[undefined, 1]} write={writeShare} />
+            <h3>{measure}</h3>
+            <LineChart {...both} label={`${measure} by ${axis}`} series={accuracy} range={[undefined, 1]} write={writeShare} />
           </div>
         </div>
       </div>

@@ -2,7 +2,9 @@
 
 import { useState } from "react";
 import { useDevice } from "../../app/device.js";
+import { addressOf, usePlace } from "../../app/route.js";
 import { Button, Check, FileDrop, Notice, Panel, saveFile, write } from "../../ui/index.js";
+import { imported } from "../../work/imported.js";
 import { readLayers } from "../../work/layers.js";
 import type { DataSource } from "../../work/messages.js";
 import { runs } from "../../work/runs.js";
@@ -11,24 +13,17 @@ import { keepModel } from "../../work/session.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
 
-/** Weights from a file. */
-export interface Imported {
-  name: string;
-  bytes: Uint8Array;
-  /** Do new runs begin with them? */
-  use: boolean;
-}
-
 interface Props {
   settings: TrainSettings;
   source: DataSource | undefined;
-  imported: Imported | undefined;
-  onImported: (imported: Imported | undefined) => void;
   change: (change: Partial<TrainSettings>) => void;
 }
 
-export function Files({ settings, source, imported, onImported, change }: Props) {
+export function Files({ settings, source, change }: Props) {
   useChanges(runs.changes);
+  useChanges(imported.changes);
+  const { model, take, forget } = imported;
+  const place = usePlace();
   const { used } = useDevice();
   const [problem, setProblem] = useState("");
   const run = runs.active;
@@ -51,7 +46,7 @@ export function Files({ settings, source, imported, onImported, change }: Props)
       const named = metadata["layers"];
       const layers = named !== undefined && readLayers(named) !== undefined ? named : settings.layers;
       change({ layers });
-      onImported({ name: file.name, bytes, use: true });
+      take({ name: file.name, bytes, use: true });
       if (metadata["layers"] !== undefined) await keepModel(bytes);
       // A run without a step: the worker loads the weights and reads the test set with them.
       if (source !== undefined && !runs.isBusy) {
@@ -61,13 +56,13 @@ export function Files({ settings, source, imported, onImported, change }: Props)
           device: used,
           source,
           weights: { name: file.name, bytes },
-          onMisfit: () => onImported(undefined),
+          onMisfit: forget,
           untrained: true,
           name: `Imported: ${file.name}`,
         });
       }
     } catch (error) {
-      onImported(undefined);
+      forget();
       setProblem(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
@@ -82,6 +77,9 @@ export function Files({ settings, source, imported, onImported, change }: Props)
           >
             Export the model
           </Button>
+          <a className="button" href={addressOf("try", place)}>
+            Try the model
+          </a>
           <FileDrop
             label="Import a model"
             accept=".safetensors"
@@ -96,11 +94,11 @@ export function Files({ settings, source, imported, onImported, change }: Props)
             {problem}
           </Notice>
         )}
-        {imported !== undefined && (
+        {model !== undefined && (
           <Check
-            label={`Begin new runs with the weights of ${imported.name} (${write.bytes(imported.bytes.length)})`}
-            value={imported.use}
-            onChange={(use) => onImported({ ...imported, use })}
+            label={`Begin new runs with the weights of ${model.name} (${write.bytes(model.bytes.length)})`}
+            value={model.use}
+            onChange={(use) => take({ ...model, use })}
           />
         )}
       </div>

@@ -5,6 +5,7 @@ import { Bars, Panel, PixelCanvas, Segments, write } from "../../ui/index.js";
 import type { Assessment, Histogram, Inspection } from "../../work/messages.js";
 import { runs, type Run } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
+import { Scatter } from "./Scatter.js";
 
 type View = "confusion" | "mistakes" | "filters" | "weights";
 const VIEWS: readonly (readonly [View, string])[] = [
@@ -47,6 +48,9 @@ function Look({ run, view }: { run: Run; view: View }) {
   const { assessment, inspection } = run;
   const classes = run.set?.classes ?? NO_CLASSES;
   const shape = run.set?.shape ?? NO_SHAPE;
+  const number = run.set?.number;
+  if (number !== undefined && (view === "confusion" || view === "mistakes"))
+    return assessment?.pairs === undefined ? <Later /> : <Scatter name={number.name} pairs={assessment.pairs} />;
   switch (view) {
     case "confusion":
       return assessment === undefined ? <Later /> : <Confusion assessment={assessment} classes={classes} />;

@@ -7,6 +7,7 @@ import { bytesOf, canContinue, isLive } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
 import { trainSchema } from "../../work/settings.js";
 import { writeQuery } from "../../app/url.js";
+import { testMeasure, writeResult } from "./measures.js";
 import { Shared, useShare } from "./Share.js";
 import { useContinue, type GoingOn } from "./useContinue.js";
 
@@ -111,6 +112,7 @@ function Facts({ run }: { run: Run }) {
         figures={[
           ["Date", new Date(run.date).toLocaleString()],
           ["Device", DEVICES[run.device]],
+          [testMeasure(run), writeResult(run)],
           ["Training time", write.seconds(run.seconds)],
           ["Data", run.fingerprint === undefined ? run.settings.data : `${run.settings.data}, ${run.fingerprint.slice(0, 8)}`],
           ["Space", bytesOf(run) === 0 ? "not kept yet" : write.bytes(bytesOf(run))],

@@ -6,6 +6,7 @@ import { messageOf } from "../../work/errors.js";
 import { bytesOf } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
+import { measuresOf, writeResult } from "./measures.js";
 import type { GoingOn } from "./useContinue.js";
 
 const RunDetails = lazy(() => import("./RunDetails.js"));
@@ -31,7 +32,7 @@ export function RunsPanel(going: GoingOn) {
       note={list.length > 0 && `${write.counted(list.length, "run")} in this browser, ${write.bytes(space)}, until removed`}
     >
       <div className="stack">
-        {list.length > 0 && <Table<Run> caption="Runs" rows={list} keyOf={({ id }) => id} columns={COLUMNS} />}
+        {list.length > 0 && <Table<Run> caption="Runs" rows={list} keyOf={({ id }) => id} columns={columnsFor(list)} />}
         {chosen !== undefined && (
           <Suspense fallback={<Progress label="Opening the run" />}>
             <RunDetails key={chosen.id} run={chosen} {...going} />
@@ -50,7 +51,7 @@ export function RunsPanel(going: GoingOn) {
   );
 }
 
-const COLUMNS = [
+const columnsFor = (list: readonly Run[]) => [
   {
     name: "Run",
     cell: (run: Run) => (
@@ -66,9 +67,9 @@ const COLUMNS = [
   { name: "State", cell: ({ state, elsewhere }: Run) => (elsewhere ? "in another tab" : STATES[state]) },
   { name: "Steps", end: true, cell: ({ step }: Run) => write.count(step) },
   {
-    name: "Test accuracy",
+    name: `Test ${measuresOf(list)}`,
     end: true,
-    cell: ({ result }: Run) => (result === undefined ? "–" : write.percent(result.accuracy)),
+    cell: (run: Run) => `${writeResult(run)}${run.result?.part === "validation" ? " (validation)" : ""}`,
   },
   { name: "Test loss", end: true, cell: ({ result }: Run) => result?.loss.toFixed(4) ?? "–" },
   {

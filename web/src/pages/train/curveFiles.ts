@@ -2,8 +2,9 @@
 
 import type { Series, View } from "../../ui/index.js";
 import { rateAt } from "../../work/rates.js";
-import type { Run } from "../../work/run.js";
+import { lookedAt, type Run } from "../../work/run.js";
 import { eventFile, type Scalar } from "../../work/tensorboard.js";
+import { measureOf, measuresOf } from "./measures.js";
 import { placeOf, type Axis, type What } from "./series.js";
 
 /** A cell of a table; words with commas or quotes in them are quoted. */
@@ -28,10 +29,10 @@ export function csvOf(runs: readonly Run[]): string {
     ];
     return [
       ...curve.step.map((step, place) => row("training", step, curve.loss[place], curve.accuracy[place])),
-      ...curve.testStep.map((step, place) => row("test", step, curve.testLoss[place], curve.testAccuracy[place])),
+      ...curve.testStep.map((step, place) => row(lookedAt(run), step, curve.testLoss[place], curve.testAccuracy[place])),
     ];
   });
-  const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", "accuracy", "rate"];
+  const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", measuresOf(runs), "rate"];
   return `${[head, ...rows].map((row) => row.map(cell).join(",")).join("\n")}\n`;
 }
 
@@ -39,15 +40,16 @@ export function csvOf(runs: readonly Run[]): string {
 export function eventsOf(run: Run): Uint8Array<ArrayBuffer> {
   const { curve, settings } = run;
   const begun = run.date / 1000;
+  const [part, measure] = [lookedAt(run), measureOf(run) === "accuracy" ? "accuracy" : "r2"];
   const scalars = (tag: string, steps: readonly number[], values: readonly number[]): Scalar[] =>
     steps.map((step, place) => ({ tag, step, value: values[place] ?? Number.NaN, time: begun + placeOf(run, step, "time") }));
   const rates = curve.step.map((step) => rateAt(settings.lr, settings.rates, Math.max(step - 1, 0)));
   return eventFile(
     [
       ...scalars("loss/training", curve.step, curve.loss),
-      ...scalars("loss/test", curve.testStep, curve.testLoss),
-      ...scalars("accuracy/training", curve.step, curve.accuracy),
-      ...scalars("accuracy/test", curve.testStep, curve.testAccuracy),
+      ...scalars(`loss/${part}`, curve.testStep, curve.testLoss),
+      ...scalars(`${measure}/training`, curve.step, curve.accuracy),
+      ...scalars(`${measure}/${part}`, curve.testStep, curve.testAccuracy),
       ...scalars("rate", curve.step, rates),
     ],
     begun,
@@ -63,10 +65,12 @@ interface Drawn {
   axis: Axis;
   logarithmic: boolean;
   view: View;
+  /** The title of what is not the loss. */
+  measure: string;
 }
 
 /** One chart: a frame, ticks, a line for each curve, and their names. */
-function chart(title: What, series: readonly Series[], { axis, view, logarithmic }: Drawn, top: number): string {
+function chart(title: What, series: readonly Series[], { axis, view, logarithmic, measure }: Drawn, top: number): string {
   const height = (value: number) => (logarithmic && title === "loss" ? Math.log10(value) : value);
   const isShown = (x: number, y: number | null): y is number =>
     x >= view[0] && x <= view[1] && y !== null && Number.isFinite(height(y));
@@ -105,7 +109,7 @@ function chart(title: What, series: readonly Series[], { axis, view, logarithmic
       text(WIDTH - RIGHT, top + 46 + 15 * place, name, `text-anchor="end" fill="${COLOURS[colour - 1]}"`),
     );
   return [
-    text(LEFT, top + 20, title === "loss" ? "Loss" : "Accuracy", 'font-weight="bold"'),
+    text(LEFT, top + 20, title === "loss" ? "Loss" : measure, 'font-weight="bold"'),
     ...ticks,
     ...lines,
     ...legend,

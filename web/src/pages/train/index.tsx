@@ -1,9 +1,10 @@
 /** The page Train: choose, train, watch, look inside, compare, share. */
 
-import { useCallback, useRef, useState } from "react";
+import { useRef } from "react";
 import { Misread } from "../../app/Misread.js";
 import { useSettings } from "../../app/route.js";
 import { Fields, PageHead, useFields } from "../../ui/index.js";
+import { imported } from "../../work/imported.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
 import { trainSchema } from "../../work/settings.js";
@@ -11,7 +12,8 @@ import { useChanges } from "../../work/store.js";
 import { Controls } from "./Controls.js";
 import { Curves } from "./Curves.js";
 import { DataPanel } from "./DataPanel.js";
-import { Files, type Imported } from "./Files.js";
+import { Files } from "./Files.js";
+import { useFitting } from "./useFitting.js";
 import { Inside } from "./Inside.js";
 import { ModelPanel } from "./ModelPanel.js";
 import { ResumeOffer } from "./ResumeOffer.js";
@@ -23,21 +25,24 @@ const MNIST = { shape: [1, 28, 28], classes: 10 };
 
 export default function TrainPage() {
   const [settings, change] = useSettings(trainSchema);
-  const [imported, setImported] = useState<Imported>();
-  const misfit = useCallback(() => setImported(undefined), []);
   const fields = useFields();
   const primary = useRef<HTMLButtonElement>(null);
   const going = { onSettings: change, next: primary };
   useChanges(own.changes);
+  useChanges(imported.changes);
   const { set } = own;
   const chosen = settings.data !== "mnist" && own.kind === settings.data ? set : undefined;
+  useFitting(chosen, settings, change);
   const input = chosen?.shape ?? MNIST.shape;
-  const classes = chosen?.classes.length ?? MNIST.classes;
+  const isNumber = chosen?.number !== undefined;
+  const classes = isNumber ? 1 : (chosen?.classes.length ?? MNIST.classes);
   const layers = readLayers(settings.layers) ?? [];
-  const model = checkLayers(layers, input, classes);
+  const model = checkLayers(layers, input, classes, isNumber);
   const source = own.source(settings.data);
   const problem =
-    fields.problem ?? model.problem ?? (source === undefined ? "Choose the files of the data set first" : undefined);
+    fields.problem ??
+    (source === undefined ? (own.error ?? "Choose the files of the data set first") : undefined) ??
+    model.problem;
 
   return (
     <>
@@ -66,13 +71,13 @@ export default function TrainPage() {
             settings={settings}
             source={source}
             problem={problem}
-            weights={imported?.use === true ? imported : undefined}
-            onMisfit={misfit}
+            weights={imported.model?.use === true ? imported.model : undefined}
+            onMisfit={imported.forget}
           />
           <Curves />
           <Inside />
           <RunsPanel {...going} />
-          <Files settings={settings} source={source} imported={imported} onImported={setImported} change={change} />
+          <Files settings={settings} source={source} change={change} />
         </div>
       </div>
     </>

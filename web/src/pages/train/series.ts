@@ -2,7 +2,7 @@
 
 import type { Mark, Series, View } from "../../ui/index.js";
 import { decimated, pyramidOf } from "../../work/decimate.js";
-import type { Run } from "../../work/run.js";
+import { lookedAt, type Run } from "../../work/run.js";
 import { smoothed } from "../../work/smooth.js";
 
 export type What = "loss" | "accuracy";
@@ -53,7 +53,7 @@ export function seriesOf(runs: readonly Run[], what: What, { axis, smoothing, vi
       { ...training, ...drawn(smoothed(own, smoothing), curve.step) },
       ...(smoothing > 0 ? [{ name: named("as it was"), colour, faint: true, ...drawn(own, curve.step) }] : []),
       {
-        name: named("test"),
+        name: named(lookedAt(run)),
         colour: runs.length > 1 ? colour : 2,
         dashed: true,
         points: true,

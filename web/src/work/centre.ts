@@ -25,7 +25,7 @@ function bounds({ width, height, values }: Ink): { left: number; top: number; ri
 }
 
 /** The mean of a rectangle with fractional sides. */
-function mean({ width, height, values }: Ink, left: number, top: number, right: number, bottom: number): number {
+export function meanOf({ width, height, values }: Ink, left: number, top: number, right: number, bottom: number): number {
   let [sum, area] = [0, 0];
   for (let y = Math.max(Math.floor(top), 0); y < Math.min(Math.ceil(bottom), height); y += 1) {
     const tall = Math.min(y + 1, bottom) - Math.max(y, top);
@@ -50,7 +50,7 @@ export function centre(ink: Ink, size = 28): Float32Array | undefined {
   let [mass, momentX, momentY] = [0, 0, 0];
   for (let y = 0; y < down; y += 1) {
     for (let x = 0; x < across; x += 1) {
-      const value = mean(ink, left + x * scale, top + y * scale, left + (x + 1) * scale, top + (y + 1) * scale);
+      const value = meanOf(ink, left + x * scale, top + y * scale, left + (x + 1) * scale, top + (y + 1) * scale);
       small[y * across + x] = value;
       mass += value;
       momentX += value * (x + 0.5);

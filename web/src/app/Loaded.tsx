@@ -1,12 +1,16 @@
-/** A page, fetched when it is first opened. A fetch that failed is tried again: nothing of it is remembered here. */
+/** A page or a part of one, fetched when it is first opened. A fetch that failed is tried again: nothing of it is remembered here. */
 
 import { useCallback, useEffect, useState, type ComponentType } from "react";
 import { Button } from "../ui/controls.js";
 import { Notice, Progress } from "../ui/show.js";
 import { messageOf } from "../work/errors.js";
-import type { Page } from "./pages.js";
 
-/** Pages that are there, so that one that is entered again stands at once. */
+interface Part {
+  name: string;
+  load: () => Promise<{ default: ComponentType }>;
+}
+
+/** What is there, so that a page that is entered again stands at once. */
 const loaded = new Map<string, ComponentType>();
 
 /** Does the host answer? Asked past every cache. */
@@ -22,8 +26,7 @@ interface Failure {
   stuck: boolean;
 }
 
-export function LoadedPage({ page }: { page: Page }) {
-  const { name, load } = page;
+export function Loaded({ name, load }: Part) {
   const [Content, setContent] = useState<ComponentType | undefined>(() => loaded.get(name));
   const [failure, setFailure] = useState<Failure>();
   const [attempt, setAttempt] = useState(0);
