@@ -9,6 +9,7 @@ import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js
 import { Failsafe } from "./Failsafe.js";
 import { Loaded } from "./Loaded.js";
 import { OfflineNote } from "./OfflineNote.js";
+import { TrainingSign } from "./TrainingSign.js";
 import "./app.css";
 
 const NEXT: Record<ThemeChoice, ThemeChoice> = { system: "light", light: "dark", dark: "system" };
@@ -67,6 +68,7 @@ function Head() {
           </a>
         ))}
       </nav>
+      {place.page !== "train" && <TrainingSign address={addressOf("train", place)} />}
       <div className="head-end">
         <DeviceBadge />
         <ThemeSwitch />

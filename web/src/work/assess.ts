@@ -2,7 +2,7 @@
 
 import { noGrad, scope, tensor, type nn } from "flambeau";
 import type { ItemShape } from "./layers.js";
-import type { Assessment, DataSet, Histogram, Inspection, Mistake } from "./messages.js";
+import type { Assessment, DataSet, Histogram, Inspection, Mistake, Sample } from "./messages.js";
 import { outcomeOf } from "./objective.js";
 import { restored, type NumberTarget } from "./prepare.js";
 import { pixelsIn } from "./pixels.js";
@@ -10,6 +10,7 @@ import { slice, toInput } from "./sets.js";
 
 const BATCH = 500;
 const MOST_PAIRS = 600;
+const MOST_SAMPLES = 9;
 const MOST_MISTAKES = 24;
 const BINS = 40;
 const MOST_FILTERS = 64;
@@ -73,6 +74,7 @@ async function assessNumber(
 ): Promise<Found> {
   const count = Math.min(most, set.test.labels.length);
   const pairs: number[] = [];
+  const samples: Sample[] = [];
   let [error, sum, squares] = [0, 0, 0];
   await readAll(model, set, count, onPart, (outputs, labels) => {
     for (const [row, answer] of outputs.entries()) {
@@ -80,7 +82,10 @@ async function assessNumber(
       error += (answer - label) ** 2;
       sum += label;
       squares += label * label;
-      if (pairs.length < 2 * MOST_PAIRS) pairs.push(restored(label, target), restored(answer, target));
+      const [is, said] = [restored(label, target), restored(answer, target)];
+      if (samples.length < MOST_SAMPLES)
+        samples.push({ pixels: pixelsIn(set.test, set.shape, samples.length), label: is, answer: said });
+      if (pairs.length < 2 * MOST_PAIRS) pairs.push(is, said);
     }
   });
   const variance = squares / count - (sum / count) ** 2;
@@ -90,6 +95,7 @@ async function assessNumber(
     accuracy: 1 - error / count / (variance > 0 ? variance : 1),
     confusion: [],
     mistakes: [],
+    samples,
     pairs: Float32Array.from(pairs),
   };
 }
@@ -105,6 +111,7 @@ async function assessClasses(model: nn.Sequential, set: DataSet, most: number, o
   const count = Math.min(most, test.labels.length);
   const confusion = classes.map(() => classes.map(() => 0));
   const mistakes: Omit<Mistake, "pixels">[] = [];
+  const samples: Sample[] = [];
   let [loss, right] = [0, 0];
   await readAll(model, set, count, onPart, (outputs, labels, start) => {
     for (let row = 0; row < labels.length; row += 1) {
@@ -113,6 +120,7 @@ async function assessClasses(model: nn.Sequential, set: DataSet, most: number, o
       const answer = own.reduce((best, value, place) => (value > (own[best] ?? 0) ? place : best), 0);
       const all = logSum(own);
       loss += all - (own[label] ?? 0);
+      if (samples.length < MOST_SAMPLES) samples.push({ pixels: pixelsIn(test, shape, samples.length), label, answer });
       const counts = confusion[label];
       if (counts !== undefined) counts[answer] = (counts[answer] ?? 0) + 1;
       if (answer === label) right += 1;
@@ -121,7 +129,7 @@ async function assessClasses(model: nn.Sequential, set: DataSet, most: number, o
   });
   mistakes.sort((a, b) => b.sure - a.sure);
   const shown = mistakes.slice(0, MOST_MISTAKES).map((mistake) => ({ ...mistake, pixels: pixelsIn(test, shape, mistake.index) }));
-  return { count, loss: loss / count, accuracy: right / count, confusion, mistakes: shown };
+  return { count, loss: loss / count, accuracy: right / count, confusion, mistakes: shown, samples };
 }
 
 /** Counts values in equal steps over their range. */

@@ -57,8 +57,17 @@ export interface Assessment {
   /** Row: the label; column: the answer. Empty for a number. */
   confusion: number[][];
   mistakes: Mistake[];
+  /** The first items, to be watched while it learns. */
+  samples: Sample[];
   /** Of a number: what it is and what was said of it, in turn. */
   pairs?: Float32Array;
+}
+
+/** A test item and the answer to it: classes, or numbers in their own units. */
+export interface Sample {
+  pixels: Float32Array;
+  label: number;
+  answer: number;
 }
 
 /** A test item that was read wrongly. */

@@ -82,7 +82,12 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
   if (weights !== undefined) await takeUp(model, weights);
   const train = hostArrays(set.train, shape, settings.items === 0 ? undefined : settings.items);
   const optimizer = makeOptimizer(settings.optimizer, model.parameters(), { lr: settings.lr, weightDecay: settings.decay });
-  const plan = new RatePlan(optimizer, settings.lr, settings.rates, (step) => tell({ kind: "resumed", step }));
+  let looked = false;
+  const plan = new RatePlan(optimizer, settings.lr, settings.rates, (step) => {
+    // A run that goes on looks when it would have looked.
+    looked = true;
+    tell({ kind: "resumed", step });
+  });
   const batches = new Batches(train, { batchSize: settings.batch, shuffle: settings.seed }, () => plan.steps);
   tell({
     kind: "set",
@@ -118,7 +123,9 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
     },
     async onProgress(progress, trainer) {
       tell(meter.read(progress, settings.batch));
-      if (progress.step % ASSESS_EVERY === 0) await look(trainer, ASSESS_ITEMS);
+      // The first look comes early: a slow model shows something, too.
+      if (!looked || progress.step % ASSESS_EVERY === 0) await look(trainer, ASSESS_ITEMS);
+      looked = true;
       meter.begin();
     },
     answers: {

@@ -1,7 +1,8 @@
-/** The model that pages try: the one that is trained now, the last one of this browser, or one from a file. */
+/** The model that pages try: the one that is trained now, the last one of this browser, one from a file, or the app's own. */
 
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
-import type { ModelAbout } from "./about.js";
+import { aboutModel, type ModelAbout } from "./about.js";
+import { builtInModel } from "./builtin.js";
 import { messageOf } from "./errors.js";
 import { Predictor } from "./predictor.js";
 import { runs } from "./runs.js";
@@ -18,7 +19,12 @@ interface Reader {
   about: ModelAbout | undefined;
   problem: string;
   load: Load;
+  /** Says what hindered a model from being there. */
+  fail: (error: unknown) => void;
 }
+
+/** Newer weights of the same model leave inputs as they are. */
+const same = (one: ModelAbout | undefined, other: ModelAbout) => JSON.stringify(one) === JSON.stringify(other);
 
 /** A reader of single items that lives as long as the page. */
 export function usePredictor(): Reader {
@@ -32,33 +38,57 @@ export function usePredictor(): Reader {
       predictor.current = undefined;
     };
   }, []);
-  const load = useCallback(async (weights: Uint8Array) => {
-    try {
-      const loaded = await predictor.current?.load(weights);
-      if (loaded !== undefined) setAbout(loaded);
-      setProblem("");
-      return loaded !== undefined;
-    } catch (error) {
-      setProblem(messageOf(error));
-      return false;
-    }
-  }, []);
-  return { predictor, about, problem, load };
+  const fail = useCallback((error: unknown) => setProblem(messageOf(error)), []);
+  const load = useCallback(
+    async (weights: Uint8Array) => {
+      try {
+        const loaded = await predictor.current?.load(weights);
+        if (loaded !== undefined) setAbout((before) => (same(before, loaded) ? before : loaded));
+        setProblem("");
+        return loaded !== undefined;
+      } catch (error) {
+        fail(error);
+        return false;
+      }
+    },
+    [fail],
+  );
+  return { predictor, about, problem, load, fail };
 }
 
-/** Looks for a model and has it loaded: the one that is trained now, or the last one. */
-export function useModel(load: Load): "looking" | "none" | "there" {
-  const [state, setState] = useState<"looking" | "none" | "there">("looking");
+/** Where the model comes from: it was trained or chosen here, or is part of the app. */
+export type Origin = "looking" | "own" | "built in";
+
+const any = () => true;
+
+/** Can the page use this file? What cannot be read at all is not asked for either. */
+function suits(weights: Uint8Array, isWanted: (about: ModelAbout) => boolean): boolean {
+  try {
+    return isWanted(aboutModel(weights));
+  } catch {
+    return false;
+  }
+}
+
+/** Has a model loaded: the one that is trained now, or the last one; where there is none that is wanted, the app's own. */
+export function useModel({ load, fail }: Reader, isWanted: (about: ModelAbout) => boolean = any): Origin {
+  const [origin, setOrigin] = useState<Origin>("looking");
   useEffect(() => {
     let here = true;
     let timer = 0;
     const take = async () => {
       const run = runs.active;
       const weights = run === undefined || run.state === "loading" ? undefined : await runs.weightsOf(run).catch(() => undefined);
-      const found = weights ?? (await lastModel().catch(() => undefined));
-      if (!here) return;
-      if (found !== undefined) await load(found);
-      setState(found === undefined ? "none" : "there");
+      const last = weights ?? (await lastModel().catch(() => undefined));
+      const own = last !== undefined && suits(last, isWanted) ? last : undefined;
+      try {
+        const found = own ?? (await builtInModel());
+        if (!here) return;
+        await load(found);
+        setOrigin(own === undefined ? "built in" : "own");
+      } catch (error) {
+        fail(error);
+      }
       if (here && runs.isBusy) timer = window.setTimeout(() => void take(), REFRESH);
     };
     void take();
@@ -72,8 +102,8 @@ export function useModel(load: Load): "looking" | "none" | "there" {
       clearTimeout(timer);
       stop();
     };
-  }, [load]);
-  return state;
+  }, [load, fail, isWanted]);
+  return origin;
 }
 
 /** The answer to the newest item: asked as soon as the one before it has been answered. Nothing for no item. */

@@ -37,6 +37,7 @@ function someRun(number = 3): Run {
   const look = {
     part: "test",
     count: 5,
+    samples: [],
     confusion: [[5]],
     mistakes: [{ index: 1, pixels: Float32Array.of(0.1, 0.7), label: 0, answer: 0, sure: 1 }],
   } as const;
@@ -119,7 +120,7 @@ test("going back to a step takes back what came after it, and the rate and the t
 
 test("a second look at the same step takes the first one's place", () => {
   const run = someRun();
-  addAssessment(run, { step: 40, part: "test", count: 9, loss: 0.1, accuracy: 0.95, confusion: [], mistakes: [] });
+  addAssessment(run, { step: 40, part: "test", count: 9, loss: 0.1, accuracy: 0.95, confusion: [], mistakes: [], samples: [] });
   assert.deepEqual(
     [run.curve.testStep, run.curve.testAccuracy, run.result],
     [[20, 40], [0.8, 0.95], { part: "test", accuracy: 0.95, loss: 0.1 }],
@@ -130,7 +131,7 @@ test("the curve is of the items for validation where there are some; the test at
   const run = newRun(1, settings, "cpu");
   const set = { kind: "set", shape: [2], classes: [], train: 9, test: 5, parameters: 1, fingerprint: "" } as const;
   run.set = { ...set, shape: [2], classes: [], validation: 4, number: { name: "price", mean: 10, deviation: 3 } };
-  const look = { count: 4, confusion: [], mistakes: [] };
+  const look = { count: 4, confusion: [], mistakes: [], samples: [] };
   addAssessment(run, { ...look, step: 10, part: "validation", loss: 0.25, accuracy: 0.75 });
   assert.deepEqual(run.result, { part: "validation", accuracy: 0.75, loss: 0.25, error: 1.5 });
   addAssessment(run, { ...look, step: 20, part: "test", loss: 0.04, accuracy: 0.96 });

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { type Asked, WorkerClient } from "flambeau/worker";
 import { saveFile } from "../../ui/index.js";
 import { messageOf } from "../../work/errors.js";
-import { needsReset, type Config } from "./config.js";
+import { hasClasses, needsReset, type Config } from "./config.js";
 import type { DeviceChoice, PlaygroundNote, PlaygroundQuestions, Snapshot } from "./messages.js";
 
 /** Losses over steps. */
@@ -123,6 +123,9 @@ export function usePlayground(config: Config, device: DeviceChoice | undefined):
     const reset = before === undefined || before.device !== device || needsReset(before.config, config);
     sent.current = { config, device };
     order("configure", { config, device, reset });
+    // It runs when it is opened, unless the reader wants stillness.
+    if (before === undefined && hasClasses(config) && !window.matchMedia("(prefers-reduced-motion: reduce)").matches)
+      order("run");
   }, [config, device, order]);
 
   const reset = useCallback(() => {

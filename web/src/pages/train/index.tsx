@@ -15,6 +15,7 @@ import { DataPanel } from "./DataPanel.js";
 import { Files } from "./Files.js";
 import { useFitting } from "./useFitting.js";
 import { Inside } from "./Inside.js";
+import { Live } from "./Live.js";
 import { ModelPanel } from "./ModelPanel.js";
 import { ResumeOffer } from "./ResumeOffer.js";
 import { RunsPanel } from "./RunsPanel.js";
@@ -74,6 +75,7 @@ export default function TrainPage() {
             weights={imported.model?.use === true ? imported.model : undefined}
             onMisfit={imported.forget}
           />
+          <Live />
           <Curves />
           <Inside />
           <RunsPanel {...going} />

@@ -32,7 +32,7 @@ export default function TryPage() {
   const reader = usePredictor();
   const { about, problem, load } = reader;
   const [file, setFile] = useState<string>();
-  const model = useModel(load);
+  const model = useModel(reader);
   const [item, setItem] = useState<Float32Array>();
   const { answer, fault } = useAnswer(reader, item);
   const place = usePlace();
@@ -48,14 +48,6 @@ export default function TryPage() {
     <>
       <PageHead title="Try">Show the model something it has not seen: a picture, a drawing, or a row of numbers.</PageHead>
       {model === "looking" && about === undefined && <Progress label="Looking for a model" />}
-      {model === "none" && about === undefined && problem === "" && (
-        <Notice kind="note" title="There is no model yet">
-          <p>
-            Train one on the page <a href={addressOf("train", place)}>Train</a>, on MNIST or on your own data, or choose a model
-            file below.
-          </p>
-        </Notice>
-      )}
       {problem !== "" && (
         <Notice kind="error" title="The model cannot be used">
           {file === undefined ? problem : `${file}: ${problem}`}
@@ -75,6 +67,12 @@ export default function TryPage() {
         <Panel title="Model" note="safetensors">
           <div className="stacked">
             {about !== undefined && <Which about={about} />}
+            {model === "built in" && file === undefined && (
+              <p className="panel-note">
+                It is the small model of digits that comes with the app. <a href={addressOf("train", place)}>Train one</a> on your
+                own pictures or table, and it takes its place.
+              </p>
+            )}
             <FileDrop label="Choose a model" accept=".safetensors" onFiles={(files) => void take(files)}>
               or drop a .safetensors file here
             </FileDrop>

@@ -1,0 +1,18 @@
+/** A sign in the head while something trains on another page: how far it is, and the way there. */
+
+import { count } from "../ui/write.js";
+import { runs } from "../work/runs.js";
+import { useChanges } from "../work/store.js";
+
+export function TrainingSign({ address }: { address: string }) {
+  useChanges(runs.changes);
+  const run = runs.active;
+  if (!runs.isBusy || run === undefined) return null;
+  const share = Math.floor((100 * run.step) / Math.max(run.steps, 1));
+  return (
+    <a className="training-sign" href={address} title="To the page Train">
+      <i aria-hidden="true" />
+      {run.state === "paused" ? "Paused" : "Training"} at {share} %, step {count(run.step)}
+    </a>
+  );
+}
