@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App.js";
 import "./ui/base.css";
 import "./ui/ui.css";
+import "./ui/touch.css";
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

@@ -53,11 +53,13 @@ export async function openBrowser(name, { webgpu = true, camera = false } = {}) 
   return { name, newPage: (options) => puppeteerPage(browser, options), close: () => browser.close() };
 }
 
-async function playwrightPage(browser, { width, height, dark }) {
+async function playwrightPage(browser, { width, height, dark, touch = false }) {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
     reducedMotion: "reduce",
+    hasTouch: touch,
+    isMobile: touch,
     permissions: ["clipboard-read", "clipboard-write"],
     acceptDownloads: true,
   });

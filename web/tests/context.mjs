@@ -13,12 +13,13 @@ export function assert(condition, message) {
 }
 
 /** Opens a page for one test. */
-export async function makeContext(browser, address, { pictures }) {
+export async function makeContext(browser, address, { pictures, page: asked }) {
   const errors = [];
-  const page = await browser.newPage({ width: 1280, height: 900, dark: false });
+  const wanted = { width: 1280, height: 900, dark: false, ...asked };
+  const page = await browser.newPage(wanted);
   const others = [];
   const fresh = async () => {
-    const other = await browser.newPage({ width: 1280, height: 900, dark: false });
+    const other = await browser.newPage(wanted);
     others.push(other);
     return other;
   };

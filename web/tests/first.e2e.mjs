@@ -5,49 +5,49 @@ import { assert } from "./context.mjs";
 
 const digits = fileURLToPath(new URL("../src/work/models/digits.safetensors", import.meta.url));
 
+/** Starts a run and looks whether everything that tells of it is on the screen. */
+async function showsLearning({ open, press, until, page, accessible }, width, height) {
+  await open("train?device=cpu&steps=100000&epochs=1000");
+  await press("Start");
+  const seen = await until(
+    () => {
+      const points = [...document.querySelectorAll(".spark polyline")].map((each) => each.points.length);
+      const answers = [...document.querySelectorAll(".answers li span")].filter((each) => /\d/.test(each.textContent)).length;
+      const matrix = document.querySelector(".live-confusion canvas");
+      if (points.some((count) => count < 3) || answers < 9 || matrix.width !== 10) return undefined;
+      const parts = [...document.querySelectorAll(".spark svg, .answers, .live-confusion canvas")];
+      const buttons = [...document.querySelectorAll("button")].filter((each) => /^(Pause|Stop)$/.test(each.textContent));
+      return [...parts, ...buttons].map((each) => {
+        const { top, bottom, left, right } = each.getBoundingClientRect();
+        const isSeen = top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth;
+        return isSeen ? "" : `${each.className.baseVal ?? each.className}: ${Math.round(top)} to ${Math.round(bottom)}`;
+      });
+    },
+    undefined,
+    "curves, answers and confusion",
+  );
+  assert(seen.length === 6 && seen.every((each) => each === ""), `at ${width} × ${height} not on screen: ${seen.join(" ")}`);
+  const shift = await page.evaluate(() => scrollY);
+  assert(shift === 0, "the page was scrolled");
+  await accessible();
+  await press("Stop");
+}
+
 export const tests = [
   {
-    name: "one click after opening the curves, the answers and the confusion are on the screen, at a desk and on a phone",
-    async run(context) {
-      const { open, press, until, page, accessible } = context;
-      for (const [width, height] of [
-        [1280, 800],
-        [390, 844],
-        [360, 740],
-      ]) {
-        await page.setViewport({ width, height });
-        await page.goto("about:blank");
-        await open("train?device=cpu&steps=100000&epochs=1000");
-        await press("Start");
-        const seen = await until(
-          () => {
-            const points = [...document.querySelectorAll(".spark polyline")].map((each) => each.points.length);
-            const answers = [...document.querySelectorAll(".answers li span")].filter((each) =>
-              /\d/.test(each.textContent),
-            ).length;
-            const matrix = document.querySelector(".live-confusion canvas");
-            if (points.some((count) => count < 3) || answers < 9 || matrix.width !== 10) return undefined;
-            const parts = [...document.querySelectorAll(".spark svg, .answers, .live-confusion canvas")];
-            const buttons = [...document.querySelectorAll("button")].filter((each) => /^(Pause|Stop)$/.test(each.textContent));
-            return [...parts, ...buttons].map((each) => {
-              const { top, bottom, left, right } = each.getBoundingClientRect();
-              const isSeen = top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth;
-              return isSeen ? "" : `${each.className.baseVal ?? each.className}: ${Math.round(top)} to ${Math.round(bottom)}`;
-            });
-          },
-          undefined,
-          "curves, answers and confusion",
-        );
-        assert(
-          seen.length === 6 && seen.every((each) => each === ""),
-          `at ${width} × ${height} not on screen: ${seen.join(" ")}`,
-        );
-        const shift = await page.evaluate(() => scrollY);
-        assert(shift === 0, "the page was scrolled");
-        await accessible();
-        await press("Stop");
-      }
-    },
+    name: "one click after opening the curves, the answers and the confusion are on the screen at a desk",
+    page: { width: 1280, height: 800 },
+    run: (context) => showsLearning(context, 1280, 800),
+  },
+  {
+    name: "and so they are on a phone",
+    page: { width: 390, height: 844, touch: true },
+    run: (context) => showsLearning(context, 390, 844),
+  },
+  {
+    name: "and on a small phone",
+    page: { width: 360, height: 740, touch: true },
+    run: (context) => showsLearning(context, 360, 740),
   },
   {
     name: "the app's own model reads more than 98.5 % of MNIST's test pictures",

@@ -1,5 +1,5 @@
 // The app's end-to-end tests, on the built app: `node tests/run.mjs [chromium|firefox] [part of a name] [--pictures]`.
-// Each tests/<page>.e2e.mjs exports `tests`: objects { name, run(context), browsers?, launch? }. A test fails when it
+// Each tests/<page>.e2e.mjs exports `tests`: objects { name, run(context), browsers?, launch?, page? }. A test fails when it
 // throws, when the console shows an error, and when it takes too long. `--pictures` saves screenshots in docs/images/.
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -44,7 +44,7 @@ for (const name of BROWSERS) {
     const start = performance.now();
     if (test.launch === undefined) shared ??= await openBrowser(name);
     const browser = test.launch === undefined ? shared : await openBrowser(name, test.launch);
-    const context = await makeContext(browser, server.address, { pictures });
+    const context = await makeContext(browser, server.address, { pictures, page: test.page });
     let problem;
     let late;
     try {

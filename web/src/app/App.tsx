@@ -1,7 +1,7 @@
 /** The shell: the head with the navigation, the page, and the foot. */
 
 import { useEffect } from "react";
-import { DeviceProvider, useDevice, type Wanted } from "./device.js";
+import { DeviceProvider, useDevice, useLooking, type Wanted } from "./device.js";
 import { NoGpu } from "./NoGpu.js";
 import { PAGES } from "./pages.js";
 import { addressOf, remember, usePlace } from "./route.js";
@@ -84,13 +84,14 @@ function Body() {
     if (page !== undefined && page.name !== place.page) location.replace(addressOf(page.name, place));
     document.title = page === undefined ? "Flambeau" : `${page.title} · Flambeau`;
   }, [page, place]);
+  const isLooking = useLooking();
   if (page === undefined) return null;
   const { name } = page;
   return (
     <main id="main" className={`page page-${name}`} tabIndex={-1}>
       <NoGpu />
       <Failsafe key={name}>
-        <Loaded name={name} load={page.load} />
+        <Loaded name={name} load={page.load} waits={isLooking} />
       </Failsafe>
     </main>
   );

@@ -7,6 +7,8 @@ import { messageOf } from "../work/errors.js";
 
 interface Part {
   name: string;
+  /** It is not shown yet: something above it is still to come. */
+  waits?: boolean;
   load: () => Promise<{ default: ComponentType }>;
 }
 
@@ -26,7 +28,7 @@ interface Failure {
   stuck: boolean;
 }
 
-export function Loaded({ name, load }: Part) {
+export function Loaded({ name, load, waits = false }: Part) {
   const [Content, setContent] = useState<ComponentType | undefined>(() => loaded.get(name));
   const [failure, setFailure] = useState<Failure>();
   const [attempt, setAttempt] = useState(0);
@@ -60,7 +62,7 @@ export function Loaded({ name, load }: Part) {
     return () => window.removeEventListener("online", again);
   }, [isAway, again]);
 
-  if (Content !== undefined) return <Content />;
+  if (Content !== undefined && !waits) return <Content />;
   if (failure === undefined) return <Progress label="Loading the page" />;
   return (
     <Notice kind="error" title="This page could not be fetched">

@@ -38,6 +38,20 @@ export function useDevice(): DeviceChoice {
   return device;
 }
 
+/** Milliseconds that pages wait at most for what the browser says of WebGPU. */
+const PATIENCE = 1000;
+
+/** Is the browser still being asked? A notice may come of it, above the page. */
+export function useLooking(): boolean {
+  const { offer, wanted } = useDevice();
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), PATIENCE);
+    return () => clearTimeout(timer);
+  }, []);
+  return offer.state === "looking" && wanted !== "cpu" && !isLate;
+}
+
 /** Asks the browser, without loading anything. */
 export async function lookForGpu(): Promise<Offer> {
   const { gpu } = navigator as { gpu?: GPU };

@@ -152,12 +152,13 @@ interface SliderProps {
   /** How the value is written. */
   write?: (value: number) => string;
   onChange: (value: number) => void;
+  hint?: ReactNode;
   disabled?: boolean;
 }
 
-export function Slider({ label, value, min, max, step = 1, write = String, onChange, disabled }: SliderProps) {
+export function Slider({ label, value, min, max, step = 1, write = String, onChange, hint, disabled }: SliderProps) {
   return (
-    <Field label={label} value={write(value)}>
+    <Field label={label} value={write(value)} hint={hint}>
       {(id) => (
         <input
           id={id}

@@ -35,12 +35,12 @@ function someRun(number = 3): Run {
     });
   }
   const look = {
-    part: "test",
+    part: "test" as const,
     count: 5,
     samples: [],
     confusion: [[5]],
     mistakes: [{ index: 1, pixels: Float32Array.of(0.1, 0.7), label: 0, answer: 0, sure: 1 }],
-  } as const;
+  };
   addAssessment(run, { ...look, step: 20, loss: 0.3, accuracy: 0.8 });
   addAssessment(run, { ...look, step: 40, loss: 0.2, accuracy: 0.9 });
   run.checkpoint = 40;

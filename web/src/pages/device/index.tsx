@@ -186,9 +186,13 @@ export default function DevicePage() {
           <p>{error}</p>
         </Notice>
       )}
-      {opened === undefined && error === undefined && <Progress label="Opening the device" />}
       <div className="device">
         <div className="device-column">
+          {opened === undefined && error === undefined && (
+            <Panel title="Adapter" className="facts waiting">
+              <Progress label="Opening the device" />
+            </Panel>
+          )}
           {opened !== undefined && <About opened={opened} offered={offer.about} />}
           {usage !== undefined && <Usage usage={usage} trim={trim} />}
           {opened !== undefined && <Features opened={opened} />}

@@ -44,7 +44,7 @@ export function DataPanel({ settings, change }: Props) {
           min={0}
           value={settings.items}
           onChange={(items) => change({ items })}
-          hint="0 takes all"
+          hint="Fewer show overfitting; 0 takes all"
         />
       </div>
     </Panel>
@@ -56,6 +56,7 @@ function PresetPicker({ change }: Pick<Props, "change">) {
     <select
       className="input preset"
       aria-label="Preset"
+      title="Settings to begin with"
       value=""
       onChange={({ target }) => {
         const preset = PRESETS.find(({ name }) => name === target.value);

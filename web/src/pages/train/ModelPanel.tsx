@@ -22,6 +22,13 @@ const MODELS: readonly (readonly [ModelName, string])[] = [
   ["resnet", "ResNet"],
 ];
 
+const ABOUT: Record<ModelName | "own", string> = {
+  mlp: "A perceptron: every output looks at every input",
+  cnn: "Convolutions: small filters that look everywhere in the picture",
+  resnet: "Convolutions with shortcuts, so that deep networks learn",
+  own: "A list of layers of your own",
+};
+
 interface Props {
   layers: readonly LayerSpec[];
   report: ModelReport;
@@ -42,6 +49,7 @@ export function ModelPanel({ layers, report, input, classes, onChange }: Props) 
           options={MODELS}
           onChange={(model) => model !== "own" && onChange(modelFor(model, classes))}
         />
+        <p className="panel-note">{ABOUT[name ?? "own"]}</p>
         <ol className="layers">
           <li className="layer-input">
             <span>Input</span>

@@ -23,8 +23,16 @@ export function TrainingPanel({ settings, change }: Props) {
             value={settings.optimizer}
             options={OPTIMIZERS}
             onChange={(optimizer) => change({ optimizer })}
+            hint="How weights follow the gradient"
           />
-          <NumberField label="Learning rate" value={settings.lr} min={0} max={100} onChange={(lr) => change({ lr })} />
+          <NumberField
+            label="Learning rate"
+            value={settings.lr}
+            min={0}
+            max={100}
+            onChange={(lr) => change({ lr })}
+            hint="How far each step goes"
+          />
           <NumberField
             label="Batch size"
             whole
@@ -32,6 +40,7 @@ export function TrainingPanel({ settings, change }: Props) {
             min={1}
             max={4096}
             onChange={(batch) => change({ batch })}
+            hint="Items in each step"
           />
           <NumberField
             label="Epochs"
@@ -40,6 +49,7 @@ export function TrainingPanel({ settings, change }: Props) {
             min={1}
             max={1000}
             onChange={(epochs) => change({ epochs })}
+            hint="Passes over the data"
           />
           <NumberField
             label="Most steps"
@@ -49,8 +59,23 @@ export function TrainingPanel({ settings, change }: Props) {
             onChange={(steps) => change({ steps })}
             hint="0: all epochs"
           />
-          <NumberField label="Seed" whole value={settings.seed} min={0} max={4294967295} onChange={(seed) => change({ seed })} />
-          <NumberField label="Weight decay" value={settings.decay} min={0} max={10} onChange={(decay) => change({ decay })} />
+          <NumberField
+            label="Seed"
+            whole
+            value={settings.seed}
+            min={0}
+            max={4294967295}
+            onChange={(seed) => change({ seed })}
+            hint="The same one repeats the run"
+          />
+          <NumberField
+            label="Weight decay"
+            value={settings.decay}
+            min={0}
+            max={10}
+            onChange={(decay) => change({ decay })}
+            hint="Pulls weights towards 0"
+          />
         </div>
         {settings.rates.length > 0 && (
           <p className="panel-note">
@@ -61,9 +86,17 @@ export function TrainingPanel({ settings, change }: Props) {
           </p>
         )}
         <details open={settings.shift > 0 || settings.zoom > 0 || settings.noise > 0 || settings.mirror || undefined}>
-          <summary>Augmentation</summary>
+          <summary>Augmentation: every picture a little different each time</summary>
           <div className="fields">
-            <Slider label="Shift" value={settings.shift} min={0} max={8} onChange={(shift) => change({ shift })} write={pixels} />
+            <Slider
+              label="Shift"
+              value={settings.shift}
+              min={0}
+              max={8}
+              onChange={(shift) => change({ shift })}
+              write={pixels}
+              hint="To any side"
+            />
             <Slider
               label="Zoom"
               value={settings.zoom}
@@ -72,6 +105,7 @@ export function TrainingPanel({ settings, change }: Props) {
               step={0.05}
               onChange={(zoom) => change({ zoom })}
               write={share}
+              hint="Larger or smaller"
             />
             <Slider
               label="Noise"
@@ -81,6 +115,7 @@ export function TrainingPanel({ settings, change }: Props) {
               step={0.05}
               onChange={(noise) => change({ noise })}
               write={(value) => (value === 0 ? "off" : String(value))}
+              hint="Deviation of each pixel"
             />
             <Check label="Mirror left and right" value={settings.mirror} onChange={(mirror) => change({ mirror })} />
           </div>

@@ -47,13 +47,13 @@ export default function TryPage() {
   return (
     <>
       <PageHead title="Try">Show the model something it has not seen: a picture, a drawing, or a row of numbers.</PageHead>
-      {model === "looking" && about === undefined && <Progress label="Looking for a model" />}
       {problem !== "" && (
         <Notice kind="error" title="The model cannot be used">
           {file === undefined ? problem : `${file}: ${problem}`}
         </Notice>
       )}
       <div className="try">
+        {about === undefined && <Panel className="waiting">{problem === "" && <Progress label="Looking for a model" />}</Panel>}
         {about !== undefined && (
           <>
             {about.preparation.kind === "table" ? (
