@@ -1,7 +1,7 @@
 // What everybody feels: pages that do not jump while they open, and targets that a finger hits.
 import { assert } from "./context.mjs";
 
-const PAGES = ["train", "train?data=csv", "draw", "try", "playground", "benchmark", "device", "device?device=software"];
+const PAGES = ["train", "train?data=csv", "draw", "try", "playground", "learn", "benchmark", "device", "device?device=software"];
 
 /** Notes every layout shift that no input has caused, with what moved. */
 function watchShifts() {

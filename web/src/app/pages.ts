@@ -39,6 +39,12 @@ export const PAGES: readonly Page[] = [
     load: () => import("../pages/playground/index.js"),
   },
   {
+    name: "learn",
+    title: "Learn",
+    about: "Lessons with tasks that check themselves",
+    load: () => import("../pages/learn/index.js"),
+  },
+  {
     name: "benchmark",
     title: "Benchmark",
     about: "Measure this machine, and check every number",

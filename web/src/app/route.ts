@@ -38,6 +38,9 @@ export function remember({ page, query }: Place): void {
   last.set(page, query);
 }
 
+/** Was this page opened in this tab? */
+export const wasVisited = (page: string): boolean => last.has(page);
+
 /** The address of a page as it was last, with the settings that all share as they are here. */
 export function addressOf(page: string, here: Place): string {
   const query = new URLSearchParams(page === here.page ? here.query : last.get(page));

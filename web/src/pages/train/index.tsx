@@ -1,8 +1,10 @@
 /** The page Train: choose, train, watch, look inside, compare, share. */
 
 import { useRef } from "react";
+import { Loaded } from "../../app/Loaded.js";
 import { Misread } from "../../app/Misread.js";
 import { useSettings } from "../../app/route.js";
+import { useLesson } from "../../lessons/hidden.js";
 import { Fields, PageHead, useFields } from "../../ui/index.js";
 import { imported } from "../../work/imported.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
@@ -22,6 +24,8 @@ import { RunsPanel } from "./RunsPanel.js";
 import { TrainingPanel } from "./TrainingPanel.js";
 import "./train.css";
 
+const loadLesson = () => import("../../lessons/LessonPanel.js");
+
 const MNIST = { shape: [1, 28, 28], classes: 10 };
 
 export default function TrainPage() {
@@ -29,6 +33,7 @@ export default function TrainPage() {
   const fields = useFields();
   const primary = useRef<HTMLButtonElement>(null);
   const going = { onSettings: change, next: primary };
+  const { isOn, hidden } = useLesson();
   useChanges(own.changes);
   useChanges(imported.changes);
   const { set } = own;
@@ -51,19 +56,22 @@ export default function TrainPage() {
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
       <Misread schema={trainSchema} />
+      {isOn && <Loaded name="lesson" load={loadLesson} />}
       <ResumeOffer {...going} />
-      <div className="train">
+      <div className={hidden.has("data") && hidden.has("model") && hidden.has("training") ? "train whole" : "train"}>
         <div className="train-side">
           <Fields tell={fields.tell}>
-            <DataPanel settings={settings} change={change} />
-            <ModelPanel
-              layers={layers}
-              report={model}
-              input={input}
-              classes={classes}
-              onChange={(text) => change({ layers: text })}
-            />
-            <TrainingPanel settings={settings} change={change} />
+            {!hidden.has("data") && <DataPanel settings={settings} change={change} />}
+            {!hidden.has("model") && (
+              <ModelPanel
+                layers={layers}
+                report={model}
+                input={input}
+                classes={classes}
+                onChange={(text) => change({ layers: text })}
+              />
+            )}
+            {!hidden.has("training") && <TrainingPanel settings={settings} change={change} />}
           </Fields>
         </div>
         <div className="train-main">
@@ -76,10 +84,10 @@ export default function TrainPage() {
             onMisfit={imported.forget}
           />
           <Live />
-          <Curves />
-          <Inside />
-          <RunsPanel {...going} />
-          <Files settings={settings} source={source} change={change} />
+          {!hidden.has("curves") && <Curves />}
+          {!hidden.has("inside") && <Inside />}
+          {!hidden.has("runs") && <RunsPanel {...going} />}
+          {!hidden.has("files") && <Files settings={settings} source={source} change={change} />}
         </div>
       </div>
     </>
