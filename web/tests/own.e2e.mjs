@@ -120,7 +120,9 @@ export const tests = [
             .textContent,
       );
       assert(parseFloat(explained) > 95, `only ${explained} is explained`);
-      const points = await page.evaluate(() => document.querySelectorAll(".scatter circle").length);
+      await page.evaluate(() => document.querySelector(".own-steps").scrollIntoView());
+      await context.picture("own-data");
+      const points = await page.evaluate(() => document.querySelectorAll(".panel:not(.live) .scatter circle").length);
       assert(points === 28, `${points} predictions are shown`);
       await press("Mistakes");
       await press("Weights and gradients");

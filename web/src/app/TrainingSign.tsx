@@ -9,10 +9,19 @@ export function TrainingSign({ address }: { address: string }) {
   const run = runs.active;
   if (!runs.isBusy || run === undefined) return null;
   const share = Math.floor((100 * run.step) / Math.max(run.steps, 1));
+  const doing = run.state === "paused" ? "Paused" : "Training";
   return (
-    <a className="training-sign" href={address} title="To the page Train">
+    <a
+      className="training-sign"
+      href={address}
+      title="To the page Train"
+      aria-label={`${doing} at ${share} %, step ${count(run.step)}: to the page Train`}
+    >
       <i aria-hidden="true" />
-      {run.state === "paused" ? "Paused" : "Training"} at {share} %, step {count(run.step)}
+      <span>
+        <span className="wide">{doing} at </span>
+        {share} %<span className="wide">, step {count(run.step)}</span>
+      </span>
     </a>
   );
 }

@@ -27,6 +27,8 @@ export interface DataSet {
   /** Looked at on the way; without it the test items are. */
   validation?: Part;
   test: Part;
+  /** The files said themselves what is for tests. */
+  isDivided?: boolean;
   /** What the reader should know of how it was made. */
   notes?: string[];
 }

@@ -58,6 +58,7 @@ export function idxSet(files: readonly IdxFile[], shares: Shares, names?: readon
     classes,
     preparation: { kind: "picture" },
     ...parts,
+    isDivided: !whole,
   };
 }
 

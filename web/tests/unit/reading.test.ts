@@ -44,7 +44,7 @@ test("four idx files are told apart by their names", () => {
     labels([2, 1, 0], "t10k-labels"),
   ];
   const set = idxSet(files, SHARES);
-  assert.deepEqual([set.train.labels.length, [...set.test.labels]], [12, [2, 1, 0]]);
+  assert.deepEqual([set.train.labels.length, [...set.test.labels], set.isDivided], [12, [2, 1, 0], true]);
 });
 
 test("a class that only the test items have is a class", () => {

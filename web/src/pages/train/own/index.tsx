@@ -134,10 +134,7 @@ export default function OwnData() {
             {set !== undefined && <Classes set={set} />}
           </Step>
           <Step title="Divide">
-            <Divide
-              kind={kind}
-              isGiven={kind !== "csv" && !isFolder && set?.validation === undefined && own.shares.validation > 0}
-            />
+            <Divide kind={kind} isGiven={set?.isDivided === true} />
             {set !== undefined && <Summary set={set} />}
           </Step>
         </>
