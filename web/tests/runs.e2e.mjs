@@ -1,5 +1,6 @@
 // Runs as things that last: going on, branching, looking inside, names and notes, files.
 import { assert } from "./context.mjs";
+import { PRICES, text } from "./files.mjs";
 import { figure, finishes, pictureTable, reaches, stepNow, weightsOf } from "./training.mjs";
 
 const clipboard = ({ page }) => page.evaluate(() => navigator.clipboard.readText());
@@ -177,9 +178,9 @@ export const tests = [
   {
     name: "a run on one's own data goes on with the same files, and with no others",
     async run(context) {
-      const { open, press, sees, page } = context;
+      const { open, press, sees, fill, page } = context;
       const table = pictureTable();
-      const other = { ...table, name: "other.csv", buffer: Buffer.from(table.buffer.toString().replace("0,", "1,")) };
+      const other = { ...table, name: "other.csv", buffer: Buffer.from(table.buffer.toString().replace("\n200,", "\n201,")) };
       assert(!other.buffer.equals(table.buffer), "the tables are the same");
       await open("train?device=cpu&data=csv&epochs=1000&batch=16&layers=flatten_linear-16_relu_linear-2");
       await page.setFiles("Choose files", table);
@@ -197,16 +198,69 @@ export const tests = [
         );
       await sees(`Continue from step ${step}`);
       assert((await isDisabled()) === true, "it can go on without data");
+      await sees("Choose the data that it was trained with first (a table, fingerprint ");
       await page.setFiles("Choose files", other);
       await sees("other.csv: 84 to train");
-      await press(`Continue from step ${step}`);
-      await sees("The data are not those that the run was begun with");
+      await sees("The chosen data are not those that it was trained with (fingerprint ");
+      assert((await isDisabled()) === true, "it can go on with other data");
+      await context.accessible();
       await page.setFiles("Choose files", table);
       await sees("pictures.csv: 84 to train");
-      await press("Continue");
+      // The same files, divided in another way, are other data.
+      await fill("Validation, %", 0);
+      await sees("pictures.csv: 96 to train");
+      await sees("The chosen data are not those that it was trained with (fingerprint ");
+      await fill("Validation, %", 10);
+      await sees("pictures.csv: 84 to train");
+      await press(`Continue from step ${step}`);
       await reaches(context, step + 20);
       await press("Stop");
       await finishes(context);
+    },
+  },
+  {
+    name: "a run that predicts a number is kept as one: R² and its error instead of an accuracy, and validation called so",
+    async run(context) {
+      const { open, press, sees, until, page } = context;
+      const prices = text("prices.csv", PRICES);
+      await open("train?device=cpu&lr=0.01&data=csv&epochs=1000&batch=16");
+      await page.setFiles("Choose files", prices);
+      await sees("14 for validation");
+      await press("Start");
+      await reaches(context, 110);
+      const shown = () =>
+        page.evaluate(() => ({
+          table: [...document.querySelectorAll(".runs table :is(th, td)")].map((each) => each.innerText).join("|"),
+          curves: [...document.querySelectorAll(".curves h3")].map((each) => each.innerText).join(),
+          lines: [...document.querySelectorAll(".curves .u-legend .u-label")].map((each) => each.innerText).join(),
+        }));
+      const during = await shown();
+      assert(/Test R²/.test(during.table) && /R² \S+ %, error \S+ \(validation\)/.test(during.table), during.table);
+      assert(during.curves === "Loss,R²" && /training,validation/.test(during.lines), `${during.curves}; ${during.lines}`);
+      await press("Stop");
+      await finishes(context);
+      const step = await stepNow(context);
+      const explained = await figure(context, "Test R²");
+      const csv = (await page.download(() => press("Export CSV"))).bytes.toString();
+      assert(/,loss,R²,rate\n/.test(csv) && /,validation,/.test(csv) && !/,test,/.test(csv), csv.slice(0, 200));
+
+      await page.reload();
+      await sees(`R² ${explained}, error`);
+      const { table } = await shown();
+      assert(/Test R²/.test(table) && !/accuracy|validation/.test(table), table);
+      await press("Details of run 1");
+      await sees(`Continue from step ${step}`);
+      await until(() => document.querySelectorAll(".scatter circle").length === 28, undefined, "the predictions of a kept run");
+      assert((await figure(context, "Test R²")).startsWith(`R² ${explained}, error`), await figure(context, "Test R²"));
+      await page.setFiles("Choose files", prices);
+      await sees("14 for validation");
+      await press(`Continue from step ${step}`);
+      await reaches(context, step + 20);
+      await press("Stop");
+      await finishes(context);
+      const { lines } = await shown();
+      assert(/training,validation/.test(lines), lines);
+      await context.accessible();
     },
   },
 ];

@@ -1,13 +1,13 @@
 /** A sign in the head while something trains on another page: how far it is, and the way there. */
 
 import { count } from "../ui/write.js";
-import { runs } from "../work/runs.js";
+import { activity } from "../work/activity.js";
 import { useChanges } from "../work/store.js";
 
 export function TrainingSign({ address }: { address: string }) {
-  useChanges(runs.changes);
-  const run = runs.active;
-  if (!runs.isBusy || run === undefined) return null;
+  useChanges(activity.changes);
+  const run = activity.active;
+  if (!activity.isBusy || run === undefined) return null;
   const share = Math.floor((100 * run.step) / Math.max(run.steps, 1));
   const doing = run.state === "paused" ? "Paused" : "Training";
   return (

@@ -1,18 +1,21 @@
 /** Has the app's files kept for visits without a network, once nobody waits for the network any more. */
 
-import { runs } from "../work/runs.js";
+import { activity } from "../work/activity.js";
 import { cacheOf, newestBuild } from "./builds.js";
 import { setOffline } from "./state.js";
 
 /** Milliseconds of rest after the page stands: whoever presses Start at once has the network alone. */
 const REST = 2500;
 
-/** Resolves when no run waits for its first step. */
+/** Resolves when no run waits for its first step; one that goes on from a checkpoint loads as much before it. */
 function stepsGoOn(): Promise<void> {
-  const isWaiting = () => runs.isBusy && (runs.active?.step ?? 0) === 0;
+  const isWaiting = () => {
+    const { isBusy, active } = activity;
+    return isBusy && (active === undefined || active.step === 0 || active.loading !== undefined);
+  };
   if (!isWaiting()) return Promise.resolve();
   return new Promise((done) => {
-    const stop = runs.changes.listen(() => {
+    const stop = activity.changes.listen(() => {
       if (isWaiting()) return;
       stop();
       done();

@@ -29,6 +29,8 @@ export interface DataSet {
   test: Part;
   /** The files said themselves what is for tests. */
   isDivided?: boolean;
+  /** Tells it from others: the reader of files says it, of MNIST the training worker finds it out. */
+  fingerprint?: string;
   /** What the reader should know of how it was made. */
   notes?: string[];
 }

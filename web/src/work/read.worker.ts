@@ -5,6 +5,7 @@ import { answerQuestions } from "flambeau/worker";
 import { counted } from "../ui/write.js";
 import type { Shares } from "./divide.js";
 import { messageOf } from "./errors.js";
+import { fingerprint } from "./fingerprint.js";
 import type { DataSet, ReadNote, ReadQuestions, TableAnswer, TableQuestion } from "./messages.js";
 import { pictureReader } from "./prepare.js";
 import { dividePictures, type IdxFile, idxSet, picturesOf } from "./reading.js";
@@ -12,6 +13,8 @@ import { describeColumns, readTable } from "./table.js";
 import { guessChoices, tableSet } from "./tableSet.js";
 
 const FIRST_ROWS = 6;
+
+const printed = (set: DataSet): DataSet => ({ ...set, fingerprint: fingerprint(set) });
 
 async function readIdx(file: File): Promise<IdxFile> {
   const read = await data.readIdx(file).catch((error: unknown) => {
@@ -70,7 +73,7 @@ async function openTable({
     choices,
   };
   try {
-    return { ...about, set: tableSet(file.name, table, choices), problem: undefined };
+    return { ...about, set: printed(tableSet(file.name, table, choices)), problem: undefined };
   } catch (error) {
     return { ...about, set: undefined, problem: messageOf(error) };
   }
@@ -81,8 +84,8 @@ const tell: (note: ReadNote) => void = answerQuestions<ReadQuestions, ReadNote>(
     await init({ device: "cpu" });
     const read: IdxFile[] = [];
     for (const file of files) read.push(await readIdx(file));
-    return idxSet(read, shares, names);
+    return printed(idxSet(read, shares, names));
   },
   table: openTable,
-  folder: ({ files, size, channels, shares }) => readFolder(files, size, channels, shares),
+  folder: async ({ files, size, channels, shares }) => printed(await readFolder(files, size, channels, shares)),
 });

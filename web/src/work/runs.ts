@@ -4,6 +4,7 @@
  */
 
 import type { Used } from "../app/device.js";
+import { activity } from "./activity.js";
 import { messageOf } from "./errors.js";
 import { openHolding } from "./holding.js";
 import type { DataSource } from "./messages.js";
@@ -20,7 +21,6 @@ import {
 } from "./records.js";
 import { type BranchChange, branchRun, isLive, newRun, type Run } from "./run.js";
 import type { TrainSettings } from "./settings.js";
-import { Changes } from "./store.js";
 import { type Task, Training } from "./training.js";
 
 export type { Run } from "./run.js";
@@ -34,7 +34,7 @@ export interface StartRequest extends Omit<Task, "resume"> {
 
 /** All runs, the newest last. */
 class Runs {
-  readonly changes = new Changes();
+  readonly changes = activity.changes;
   readonly list: Run[] = [];
   /** The run whose details are open: the one that is looked into. */
   chosen: Run | undefined;
@@ -47,6 +47,7 @@ class Runs {
   #looks = 0;
 
   constructor() {
+    activity.follow(this);
     for (const { id } of records()) this.#sync(id);
     window.addEventListener("storage", ({ key }) => {
       const id = idOfKey(key);

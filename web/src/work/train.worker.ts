@@ -71,7 +71,7 @@ async function takeUp(model: nn.Sequential, weights: Uint8Array): Promise<void> 
 runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
   const { settings, source, weights } = task;
   const set = await openSet(source, tell);
-  const print = fingerprint(set);
+  const print = set.fingerprint ?? fingerprint(set);
   if (task.fingerprint !== undefined && task.fingerprint !== print)
     throw new Error(`The data are not those that the run was begun with (fingerprint ${print}, not ${task.fingerprint})`);
   const { shape, classes } = set;

@@ -77,7 +77,11 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
             Stop
           </Button>
           {run !== undefined && canContinue(run) && (
-            <Button disabled={hindrance(run) !== undefined} onClick={() => goOn(run)} title={`From step ${run.checkpoint} on`}>
+            <Button
+              disabled={hindrance(run) !== undefined}
+              onClick={() => goOn(run)}
+              title={hindrance(run) ?? `From step ${run.checkpoint} on`}
+            >
               Continue
             </Button>
           )}

@@ -63,10 +63,10 @@ function Look({ run, view }: { run: Run; view: View }) {
   }
 }
 
-const Later = () => <p className="empty">This appears after the first look at the test pictures.</p>;
+const Later = () => <p className="empty">This appears after the first look at items that are not trained with.</p>;
 
 const Confusion = memo(function Confusion({ assessment, classes }: { assessment: Assessment; classes: readonly string[] }) {
-  const { confusion, count } = assessment;
+  const { confusion, count, part } = assessment;
   const totals = confusion.map((row) => row.reduce((sum, value) => sum + value, 0));
   const accuracies = classes.map((name, index) => ({
     name,
@@ -76,7 +76,7 @@ const Confusion = memo(function Confusion({ assessment, classes }: { assessment:
     <div className="confusion-view">
       <div className="table-frame" tabIndex={0} role="region" aria-label="Confusion matrix">
         <table className="confusion">
-          <caption>Labels down, answers across; {write.counted(count, "test picture")}</caption>
+          <caption>Labels down, answers across; {write.counted(count, `${part} item`)}</caption>
           <thead>
             <tr>
               <td />
@@ -131,7 +131,7 @@ const Mistakes = memo(function Mistakes({
   const [, height = 0, width = 0] = shape;
   const { mistakes } = assessment;
   if (mistakes.length === 0)
-    return <p className="empty">Not one of {write.count(assessment.count)} test pictures was read wrongly.</p>;
+    return <p className="empty">Not one of {write.counted(assessment.count, `${assessment.part} item`)} was read wrongly.</p>;
   return (
     <ul className="gallery">
       {mistakes.map(({ index, pixels, label, answer, sure }) => (

@@ -2,25 +2,25 @@
 
 import { Button, Notice } from "../../ui/index.js";
 import { own } from "../../work/own.js";
-import { runs, type Run } from "../../work/runs.js";
+import { runs } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
-import { useContinue, type GoingOn } from "./useContinue.js";
+import { needsOf, useContinue, type GoingOn } from "./useContinue.js";
 
 export function ResumeOffer(going: GoingOn) {
   useChanges(runs.changes);
   useChanges(own.changes);
   const { hindrance, goOn } = useContinue(going);
-  const hasData = ({ settings }: Run) => own.source(settings.data) !== undefined;
-  const run = runs.interrupted.find(hasData) ?? runs.interrupted[0];
+  const run = runs.interrupted.find((each) => needsOf(each) === undefined) ?? runs.interrupted[0];
   if (run === undefined || runs.isBusy || runs.active !== undefined) return null;
   const { checkpoint = 0, steps } = run;
+  const needs = needsOf(run);
   const percent = Math.round((100 * checkpoint) / Math.max(steps, 1));
   return (
     <Notice kind="note" title="Resume the last session?">
       <p>
         “{run.name}” of {new Date(run.date).toLocaleString()} was cut off. Its weights and curves until step {checkpoint} of{" "}
         {steps} ({percent} %) are kept in this browser.
-        {!hasData(run) && " Choose the files that it was trained with first."}
+        {needs !== undefined && ` ${needs}.`}
       </p>
       <div className="buttons">
         <Button kind="primary" small disabled={hindrance(run) !== undefined} onClick={() => goOn(run)}>

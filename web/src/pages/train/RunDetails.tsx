@@ -3,13 +3,14 @@
 import { useEffect, useState } from "react";
 import { Button, Field, Figures, NumberField, saveFile, write } from "../../ui/index.js";
 import { messageOf } from "../../work/errors.js";
+import { shortPrint } from "../../work/needs.js";
 import { bytesOf, canContinue, isLive } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
 import { trainSchema } from "../../work/settings.js";
 import { writeQuery } from "../../app/url.js";
 import { testMeasure, writeResult } from "./measures.js";
 import { Shared, useShare } from "./Share.js";
-import { useContinue, type GoingOn } from "./useContinue.js";
+import { needsOf, useContinue, type GoingOn } from "./useContinue.js";
 
 /** A name that every file system takes. */
 const fileName = (name: string) => `${name.replace(/[^\p{L}\p{N}.]+/gu, "-").replace(/^-|-$/g, "") || "run"}.flambeau`;
@@ -18,7 +19,7 @@ export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
   const { shareRun, ...shared } = useShare();
   const { hindrance, goOn } = useContinue(going);
   const [problem, setProblem] = useState("");
-  const why = hindrance(run);
+  const [why, needs] = [hindrance(run), needsOf(run)];
   const isOurs = !run.elsewhere;
   const exportFile = async () => {
     setProblem("");
@@ -65,6 +66,7 @@ export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
           Remove
         </Button>
       </div>
+      {canContinue(run) && needs !== undefined && <p className="panel-note">{needs}.</p>}
       <Shared {...shared} />
       {problem !== "" && (
         <p className="field-problem" role="alert">
@@ -114,7 +116,7 @@ function Facts({ run }: { run: Run }) {
           ["Device", DEVICES[run.device]],
           [testMeasure(run), writeResult(run)],
           ["Training time", write.seconds(run.seconds)],
-          ["Data", run.fingerprint === undefined ? run.settings.data : `${run.settings.data}, ${run.fingerprint.slice(0, 8)}`],
+          ["Data", run.fingerprint === undefined ? run.settings.data : `${run.settings.data}, ${shortPrint(run.fingerprint)}`],
           ["Space", bytesOf(run) === 0 ? "not kept yet" : write.bytes(bytesOf(run))],
         ]}
       />

@@ -8,6 +8,7 @@ import { runs, type Run } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
 import { measuresOf, writeResult } from "./measures.js";
 import type { GoingOn } from "./useContinue.js";
+import "./runs.css";
 
 const RunDetails = lazy(() => import("./RunDetails.js"));
 

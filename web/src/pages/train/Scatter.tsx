@@ -1,6 +1,7 @@
 /** How numbers are predicted: what each is across, what was said of it upwards. Right answers lie on the line. */
 
 import { memo } from "react";
+import "./scatter.css";
 
 const SIDE = 260;
 const EDGE = 8;

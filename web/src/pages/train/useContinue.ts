@@ -2,6 +2,7 @@
 
 import type { RefObject } from "react";
 import { canUse, useDevice } from "../../app/device.js";
+import { whatItNeeds } from "../../work/needs.js";
 import { own } from "../../work/own.js";
 import { runs, type Run } from "../../work/runs.js";
 import type { BranchChange } from "../../work/run.js";
@@ -14,6 +15,9 @@ export interface GoingOn {
   /** Where the keyboard's focus goes when the button that was pressed disappears. */
   next: RefObject<HTMLButtonElement | null>;
 }
+
+/** The data that a run needs and that are not chosen, in words. */
+export const needsOf = (run: Run) => whatItNeeds(run, own.source(run.settings.data));
 
 export function useContinue({ onSettings, next }: GoingOn) {
   const { used, offer } = useDevice();
@@ -28,8 +32,7 @@ export function useContinue({ onSettings, next }: GoingOn) {
     /** Why a run cannot go on now. */
     hindrance: (run: Run): string | undefined => {
       if (offer.state === "looking") return "Looking for a GPU";
-      if (own.source(run.settings.data) === undefined) return "Choose the files that it was trained with first";
-      return runs.isBusy ? "Another run is being trained" : undefined;
+      return needsOf(run) ?? (runs.isBusy ? "Another run is being trained" : undefined);
     },
     goOn: (run: Run) => begin(run, (source, device) => void runs.continue(run, source, device)),
     branch: (run: Run, change: BranchChange) => begin(run, (source, device) => void runs.branch(run, change, source, device)),
