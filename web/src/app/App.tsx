@@ -91,7 +91,7 @@ function Body() {
     <main id="main" className={`page page-${name}`} tabIndex={-1}>
       <NoGpu />
       <Failsafe key={name}>
-        <Loaded name={name} load={page.load} waits={isLooking} />
+        <Loaded name={name} load={page.load} props={{}} waits={isLooking} />
       </Failsafe>
     </main>
   );

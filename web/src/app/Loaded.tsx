@@ -5,15 +5,17 @@ import { Button } from "../ui/controls.js";
 import { Notice, Progress } from "../ui/show.js";
 import { messageOf } from "../work/errors.js";
 
-interface Part {
+interface Part<P> {
   name: string;
   /** It is not shown yet: something above it is still to come. */
   waits?: boolean;
-  load: () => Promise<{ default: ComponentType }>;
+  load: () => Promise<{ default: ComponentType<P> }>;
+  /** What it is given. */
+  props: P;
 }
 
-/** What is there, so that a page that is entered again stands at once. */
-const loaded = new Map<string, ComponentType>();
+/** What is there, so that a page that is entered again stands at once. A name has one kind of component. */
+const loaded = new Map<string, unknown>();
 
 /** Does the host answer? Asked past every cache. */
 const isReachable = () =>
@@ -28,8 +30,8 @@ interface Failure {
   stuck: boolean;
 }
 
-export function Loaded({ name, load, waits = false }: Part) {
-  const [Content, setContent] = useState<ComponentType | undefined>(() => loaded.get(name));
+export function Loaded<P extends object>({ name, load, waits = false, props }: Part<P>) {
+  const [Content, setContent] = useState(() => loaded.get(name) as ComponentType<P> | undefined);
   const [failure, setFailure] = useState<Failure>();
   const [attempt, setAttempt] = useState(0);
   const again = useCallback(() => {
@@ -62,7 +64,7 @@ export function Loaded({ name, load, waits = false }: Part) {
     return () => window.removeEventListener("online", again);
   }, [isAway, again]);
 
-  if (Content !== undefined && !waits) return <Content />;
+  if (Content !== undefined && !waits) return <Content {...props} />;
   if (failure === undefined) return <Progress label="Loading the page" />;
   return (
     <Notice kind="error" title="This page could not be fetched">

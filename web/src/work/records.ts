@@ -169,10 +169,10 @@ export async function giveCheckpoint(run: Run, bytes: Uint8Array): Promise<void>
   run.space.checkpoints = bytes.length;
 }
 
-/** Removes a run and all its files. */
+/** Removes a run and all its files. The record goes last: if the page ends on the way, no file is left that nobody knows of. */
 export async function removeRun(id: string): Promise<void> {
-  localStorage.removeItem(KEY + id);
   const store = await openStore();
   await new Checkpoints(store, checkpointsOf(id)).clear();
   for (const file of [stateFile(id), weightsFile(id)]) await store.remove(file);
+  localStorage.removeItem(KEY + id);
 }

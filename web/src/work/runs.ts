@@ -275,16 +275,16 @@ class Runs {
   /** Removes a run and all that is kept of it, unless it is being trained here or elsewhere. */
   async remove(run: Run): Promise<void> {
     if (isLive(run) || run.elsewhere || !(await this.#holding.hold(run.id))) return;
-    const place = this.list.indexOf(run);
-    if (place >= 0) this.list.splice(place, 1);
-    if (run === this.chosen) this.chosen = undefined;
     if (run === this.active) {
       this.#training?.terminate();
       this.#training = undefined;
     }
-    this.changes.changed(true);
     await removeRun(run.id);
+    const place = this.list.indexOf(run);
+    if (place >= 0) this.list.splice(place, 1);
+    if (run === this.chosen) this.chosen = undefined;
     this.#holding.release(run.id);
+    this.changes.changed(true);
   }
 }
 

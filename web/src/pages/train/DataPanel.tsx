@@ -37,7 +37,7 @@ export function DataPanel({ settings, change }: Props) {
           onChange={(data) => change({ data })}
           hint={HINTS[settings.data]}
         />
-        {settings.data !== "mnist" && <Loaded name="own data" load={loadOwn} />}
+        {settings.data !== "mnist" && <Loaded name="own data" load={loadOwn} props={{}} />}
         <NumberField
           label="Items to train with"
           whole

@@ -1,7 +1,8 @@
 /** The runs of this browser side by side: shown, compared, opened, taken from files. */
 
-import { lazy, Suspense, useState } from "react";
-import { Button, FileDrop, Notice, Panel, Progress, Table, write } from "../../ui/index.js";
+import { useState } from "react";
+import { Loaded } from "../../app/Loaded.js";
+import { Button, FileDrop, Notice, Panel, Table, write } from "../../ui/index.js";
 import { messageOf } from "../../work/errors.js";
 import { bytesOf } from "../../work/run.js";
 import { runs, type Run } from "../../work/runs.js";
@@ -10,7 +11,7 @@ import { measuresOf, writeResult } from "./measures.js";
 import type { GoingOn } from "./useContinue.js";
 import "./runs.css";
 
-const RunDetails = lazy(() => import("./RunDetails.js"));
+const loadDetails = () => import("./RunDetails.js");
 
 export function RunsPanel(going: GoingOn) {
   useChanges(runs.changes);
@@ -34,11 +35,7 @@ export function RunsPanel(going: GoingOn) {
     >
       <div className="stack">
         {list.length > 0 && <Table<Run> caption="Runs" rows={list} keyOf={({ id }) => id} columns={columnsFor(list)} />}
-        {chosen !== undefined && (
-          <Suspense fallback={<Progress label="Opening the run" />}>
-            <RunDetails key={chosen.id} run={chosen} {...going} />
-          </Suspense>
-        )}
+        {chosen !== undefined && <Loaded key={chosen.id} name="run" load={loadDetails} props={{ run: chosen, ...going }} />}
         <FileDrop label="Import a run" accept=".flambeau" onFiles={(files) => void takeFile(files)}>
           or drop a file that was exported here. Curves of ticked runs are drawn over each other.
         </FileDrop>

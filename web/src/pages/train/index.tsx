@@ -56,7 +56,7 @@ export default function TrainPage() {
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
       <Misread schema={trainSchema} />
-      {isOn && <Loaded name="lesson" load={loadLesson} />}
+      {isOn && <Loaded name="lesson" load={loadLesson} props={{}} />}
       <ResumeOffer {...going} />
       <div className={hidden.has("data") && hidden.has("model") && hidden.has("training") ? "train whole" : "train"}>
         <div className="train-side">
