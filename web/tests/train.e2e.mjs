@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assert } from "./context.mjs";
+import { bmp } from "./files.mjs";
 import { figure, finishes, pictureTable, reaches, stepNow } from "./training.mjs";
 
 /** Two idx files: 8 × 8 pictures, bright above or below, and their labels. */
@@ -21,21 +22,6 @@ function idxFiles(count = 60) {
     { name: "pictures-idx3-ubyte", mimeType: "", buffer: pictures },
     { name: "labels-idx1-ubyte", mimeType: "", buffer: labels },
   ];
-}
-
-/** A picture of 8 × 8 pixels in one colour, as BMP. */
-function bmp(red, green, blue) {
-  const file = Buffer.alloc(54 + 192);
-  file.write("BM");
-  file.writeUInt32LE(file.length, 2);
-  file.writeUInt32LE(54, 10);
-  file.writeUInt32LE(40, 14);
-  file.writeInt32LE(8, 18);
-  file.writeInt32LE(8, 22);
-  file.writeUInt16LE(1, 26);
-  file.writeUInt16LE(24, 28);
-  for (let place = 0; place < 64; place += 1) file.set([blue, green, red], 54 + 3 * place);
-  return file;
 }
 
 export const tests = [

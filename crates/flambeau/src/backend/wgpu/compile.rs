@@ -47,7 +47,7 @@ pub(super) struct Ready {
     pub completes: bool,
 }
 
-/// A shader of a form that is worth a specialised one, and the operands that it has here.
+/// A shader of a form, and the operands that it has here: what a kernel gains a specialised one from.
 struct Gain {
     form: Arc<Form>,
     number: usize,
