@@ -4,7 +4,7 @@ import { noGrad } from "./autograd.js";
 import { currentDevice } from "./device.js";
 import type { DataLoader } from "./data.js";
 import { readCheckpoint, writeCheckpoint, type Source } from "./io.js";
-import { clipGradNorm } from "./nn/index.js";
+import { clipGradNorm, gradNorm } from "./nn/index.js";
 import type { Module } from "./nn/module.js";
 import type { Optimizer, Scheduler, SchedulerState } from "./optim.js";
 import { generatorCounter, setGeneratorCounter } from "./random.js";
@@ -53,6 +53,8 @@ export interface TrainerOptions {
   maxSteps?: number;
   logEvery?: number;
   clipGradNorm?: number;
+  /** Adds `gradNorm` to the metrics of every report: the norm of all gradients together at that step, before clipping. */
+  gradNorm?: boolean;
   /** Batches whose gradients are added up before a step. */
   accumulation?: number;
   scheduler?: Scheduler;
@@ -105,14 +107,16 @@ class Sums {
     if (this.#sums.size > 0) evaluate([...this.#sums.values()]);
   }
 
-  /** The means, and nothing is left. */
-  async take(): Promise<Record<string, number>> {
-    const [names, tensors, count] = [[...this.#sums.keys()], [...this.#sums.values()], this.count];
+  /** The means, and nothing is left. What else is to be read comes with them, in the same read. */
+  async take(others: Record<string, Tensor> = {}): Promise<Record<string, number>> {
+    const [sums, count] = [this.#sums, this.count];
     this.#sums = new Map();
     this.count = 0;
+    const names = [...sums.keys(), ...Object.keys(others)];
+    const tensors = [...sums.values(), ...Object.values(others)];
     const values = tensors.length === 0 ? [] : await items(tensors);
     for (const tensor of tensors) tensor.dispose();
-    return Object.fromEntries(names.map((name, index) => [name, (values[index] ?? Number.NaN) / count]));
+    return Object.fromEntries(names.map((name, index) => [name, (values[index] ?? Number.NaN) / (sums.has(name) ? count : 1)]));
   }
 }
 
@@ -139,7 +143,7 @@ export class Trainer<M extends Module> {
     const { scheduler, schedulePer = "step", checkpointEvery, onCheckpoint, shouldStop } = this.options;
     const start = performance.now();
     const steps = Math.min(maxSteps, epochs * batches.length);
-    const reports: EpochReport[] = [];
+    const epochReports: EpochReport[] = [];
     const [recent, whole] = [new Sums(), new Sums()];
     let stopped: Summary["stopped"] = "done";
     let [since, samples] = [start, 0];
@@ -150,10 +154,12 @@ export class Trainer<M extends Module> {
       for await (const batch of batches) {
         if ((await shouldStop?.()) === true) stopped = "asked";
         if (stopped !== "done" || this.#step >= steps) break;
-        samples += this.#train(batch, outcome, accumulation, [recent, whole]);
+        const reports = (this.#step + 1) % logEvery === 0 || this.#step + 1 === steps;
+        const { count, gradNorm } = this.#train(batch, outcome, accumulation, [recent, whole], reports);
+        samples += count;
         if (schedulePer === "step") scheduler?.step();
-        if (this.#step % logEvery === 0 || this.#step === steps) {
-          const metrics = await recent.take();
+        if (reports) {
+          const metrics = await recent.take(gradNorm === undefined ? {} : { gradNorm });
           if (!Number.isFinite(metrics["loss"] ?? 0)) {
             throw new Error(`flambeau: the loss is ${metrics["loss"]} near step ${this.#step}; try a smaller learning rate`);
           }
@@ -173,28 +179,36 @@ export class Trainer<M extends Module> {
       const metrics = await whole.take();
       const tested = test === undefined ? {} : await this.evaluate(test, outcome);
       const report = { epoch: batches.epoch, metrics, test: tested };
-      reports.push(report);
+      epochReports.push(report);
       if (schedulePer === "epoch") scheduler?.step(tested["test_loss"] ?? metrics["loss"]);
       await this.options.onEpoch?.(report);
       if (this.#isStuck(report, best)) stopped = "early";
     }
-    return { steps: this.#step, epochs: reports, seconds: (performance.now() - start) / 1000, stopped };
+    return { steps: this.#step, epochs: epochReports, seconds: (performance.now() - start) / 1000, stopped };
   }
 
-  #train(batch: Tensor[], outcome: (model: M, batch: Tensor[]) => Outcome, accumulation: number, sums: Sums[]): number {
+  /** One step. Of one that a report follows the norm of the gradients is computed along with it, where that is asked for. */
+  #train(
+    batch: Tensor[],
+    outcome: (model: M, batch: Tensor[]) => Outcome,
+    accumulation: number,
+    sums: Sums[],
+    reports: boolean,
+  ): { count: number; gradNorm: Tensor | undefined } {
     return scope(() => {
       const result = outcome(this.model, batch);
       const loss = accumulation === 1 ? result.loss : result.loss.div(accumulation);
       loss.backward();
       for (const sum of sums) sum.add(result);
       this.#step += 1;
+      const norm = reports && this.options.gradNorm === true ? gradNorm(this.model.parameters()).keep() : undefined;
       if (this.#step % accumulation === 0) {
         const { clipGradNorm: most } = this.options;
         if (most !== undefined) clipGradNorm(this.model.parameters(), most);
         this.optimizer.step();
         this.optimizer.zeroGrad();
       }
-      return result.count;
+      return { count: result.count, gradNorm: norm };
     });
   }
 

@@ -1,8 +1,10 @@
 /** Neural networks: layers with PyTorch's names, defaults and first values. */
 
 import type { GruOptions, MaxPoolOptions, UpsampleOptions } from "../generated/layers.js";
+import { noGrad } from "../autograd.js";
 import { adopt } from "../maker.js";
-import type { Tensor } from "../tensor.js";
+import { scope } from "../scope.js";
+import { zeros, type Tensor } from "../tensor.js";
 import { wasm } from "../wasm.js";
 import { Sequential } from "./layer.js";
 import type { Module, Parameter } from "./module.js";
@@ -31,6 +33,19 @@ export function clipGradNorm(parameters: readonly Parameter[], maxNorm: number, 
       maxNorm,
       normType,
     ),
+  );
+}
+
+/**
+ * The norm of all gradients together, as if they were one vector; 0 where there are none. It is computed with the optimizer's
+ * step, or when it is read.
+ */
+export function gradNorm(parameters: readonly Parameter[]): Tensor {
+  return noGrad(() =>
+    scope(() => {
+      const squares = parameters.flatMap((each) => each.grad?.toDtype("f32").square().sum() ?? []);
+      return squares.length === 0 ? zeros([]) : squares.reduce((sum, square) => sum.add(square)).sqrt();
+    }),
   );
 }
 

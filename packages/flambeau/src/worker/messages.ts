@@ -31,6 +31,8 @@ export interface StartOptions<Settings = unknown> {
   maxSteps?: number;
   logEvery?: number;
   clipGradNorm?: number;
+  /** Reports have the norm of the gradients, `gradNorm`, among their metrics. */
+  gradNorm?: boolean;
   /** Steps between checkpoints; none without it. */
   checkpointEvery?: number;
   /** Anything the worker's own function needs; it must be cloneable. */

@@ -226,6 +226,7 @@ class Run<M extends Module, D extends Dialogue> {
       maxSteps,
       logEvery = 50,
       clipGradNorm,
+      gradNorm = false,
       checkpointEvery,
     } = this.options;
     this.#device = await init({
@@ -242,6 +243,7 @@ class Run<M extends Module, D extends Dialogue> {
       epochs,
       logEvery,
       schedulePer,
+      gradNorm,
       ...(maxSteps !== undefined && { maxSteps }),
       ...(clipGradNorm !== undefined && { clipGradNorm }),
       ...(scheduler !== undefined && { scheduler }),

@@ -281,6 +281,52 @@ test("the trainer trains, reports, and goes on from a checkpoint as if it had ne
   near(await rest.net.forward(ones([1, 3])).array(), await whole.net.forward(ones([1, 3])).array(), 1e-6);
 });
 
+test("the norm of all gradients is that of one vector; reports have it, before clipping, and read nothing more for it", async ({
+  gpu,
+}) => {
+  const [w, b, frozen] = [nn.parameter(tensor([3, 4])), nn.parameter(tensor([6])), nn.parameter(tensor([9]))];
+  near(await nn.gradNorm([w, b]).array(), 0);
+  w.get().square().sum().add(b.get().square().mul(2).sum()).backward();
+  // The gradients are [6, 8] and [24].
+  near(await nn.gradNorm([w, b, frozen]).array(), 26);
+
+  const norms = async (options: object) => {
+    const seen: (number | undefined)[] = [];
+    const run = regression(5, {
+      epochs: 2,
+      ...options,
+      onProgress: ({ metrics }: { metrics: Record<string, number> }) => void seen.push(metrics["gradNorm"]),
+    });
+    const before = stats();
+    await run.trainer.fit(run.loader, run.outcome);
+    const after = stats();
+    return { seen, submissions: after.submissions - before.submissions, runs: after.runs - before.runs };
+  };
+  // The first report follows four steps, which are taken here by hand.
+  const twin = regression(5);
+  const batches = twin.loader[Symbol.asyncIterator]();
+  let expected = 0;
+  for (let index = 0; index < 4; index += 1) {
+    const { value: batch } = await batches.next();
+    twin.outcome(twin.net, batch as Tensor[]).loss.backward();
+    const lists = await Promise.all(twin.net.parameters().map((each) => (each.grad as Tensor).flatten().array()));
+    expected = Math.hypot(...(lists.flat() as number[]));
+    twin.trainer.optimizer.step();
+    twin.trainer.optimizer.zeroGrad();
+  }
+  const [without, alone] = [await norms({}), await norms({ gradNorm: true })];
+  equal(without.seen, [undefined, undefined]);
+  near(alone.seen[0], expected, 1e-5);
+  const [each, clipped] = [
+    await norms({ gradNorm: true, logEvery: 1 }),
+    await norms({ gradNorm: true, logEvery: 1, clipGradNorm: 0.01 }),
+  ];
+  near(each.seen[3], expected, 1e-5);
+  near(clipped.seen[0], each.seen[0], 1e-5);
+  equal(alone.runs, without.runs);
+  if (gpu) equal(alone.submissions, without.submissions);
+});
+
 test("a training step is one submission and no new plan, whatever the collector does", async ({ gpu }) => {
   manualSeed(1);
   const net = nn.mlp(20, 16, 4);
