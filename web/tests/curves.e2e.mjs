@@ -27,11 +27,12 @@ const points = ({ page }) =>
 
 /** The file of a run that has taken very many steps: the page's own container, written by hand. */
 function longRun(count) {
-  const lists = { step: [], loss: [], accuracy: [], seconds: [], testStep: [], testLoss: [], testAccuracy: [] };
+  const lists = { step: [], loss: [], accuracy: [], gradient: [], seconds: [], testStep: [], testLoss: [], testAccuracy: [] };
   for (let place = 1; place <= count; place += 1) {
     lists.step.push(10 * place);
     lists.loss.push(1 / Math.sqrt(place) + ((place * 7919) % 97) / 500);
     lists.accuracy.push(1 - 1 / Math.sqrt(place + 1));
+    lists.gradient.push(2 + Math.sin(place));
     lists.seconds.push(place / 20);
     if (place % 10 === 0) {
       lists.testStep.push(10 * place);
@@ -66,7 +67,7 @@ function longRun(count) {
 
 export const tests = [
   {
-    name: "a zoom stays while data arrive, and the pointer's place is the same in both charts",
+    name: "a zoom stays while data arrive, and the pointer's place is the same in all charts",
     async run(context) {
       const { open, press, page, until } = context;
       await open("train?device=cpu&epochs=1000");
@@ -78,13 +79,16 @@ export const tests = [
       await page.mouse.move(left + width * 0.5, top + height / 2);
       await page.mouse.move(left + width * 0.6, top + height / 2);
       await page.mouse.up();
-      const [before, other] = await stepsUnderPointer(context);
-      assert(Number(before) > 0 && before === other, `${before} under the pointer in one chart, ${other} in the other`);
+      const [before, ...others] = await stepsUnderPointer(context);
+      assert(
+        Number(before) > 0 && others.join() === `${before},${before}`,
+        `${before} under the pointer in one chart, ${others.join()} in the others`,
+      );
       const step = await stepNow(context);
       await reaches(context, step + 200);
       const after = await stepsUnderPointer(context);
       assert(
-        after.join() === `${before},${before}`,
+        after.join() === [before, before, before].join(),
         `${before} under the pointer before, ${after.join()} after ${step + 200} steps`,
       );
       await press("Show all");
@@ -103,10 +107,10 @@ export const tests = [
       const { open, press, page, until, fill, accessible } = context;
       await open("train?device=cpu");
       await page.setFiles("Import a run", longRun(60_000));
-      await until(() => document.querySelectorAll(".chart .uplot").length === 2, undefined, "the charts");
+      await until(() => document.querySelectorAll(".chart .uplot").length === 3, undefined, "the charts");
       const check = async (what, most) => {
         const drawn = await points(context);
-        assert(drawn.length === 2 && drawn.every((count) => count > 300 && count <= most), `${what}: ${drawn.join()} points`);
+        assert(drawn.length === 3 && drawn.every((count) => count > 300 && count <= most), `${what}: ${drawn.join()} points`);
       };
       await check("the whole", 1600);
       const [middle] = await stepsUnderPointer(context);
@@ -137,20 +141,21 @@ export const tests = [
       await accessible();
       const { bytes } = await page.download(() => press("Export CSV"));
       const rows = bytes.toString().trim().split("\n");
-      assert(rows[0] === "run,name,part,step,epoch,seconds,loss,accuracy,rate", rows[0]);
+      assert(rows[0] === "run,name,part,step,epoch,seconds,loss,accuracy,rate,gradient norm", rows[0]);
       assert(rows.length === 66_001, `${rows.length} rows`);
-      assert(/^1,Long,training,5000,[\d.]+,25,[\d.]+,[\d.]+,0.001$/.test(rows[500]), rows[500]);
-      assert(/^1,Long,training,5010,[\d.]+,25.05,[\d.]+,[\d.]+,0.01$/.test(rows[501]), rows[501]);
+      assert(/^1,Long,training,5000,[\d.]+,25,[\d.]+,[\d.]+,0.001,[\d.]+$/.test(rows[500]), rows[500]);
+      assert(/^1,Long,training,5010,[\d.]+,25.05,[\d.]+,[\d.]+,0.01,[\d.]+$/.test(rows[501]), rows[501]);
       const events = await page.download(() => press("TensorBoard"));
       assert(events.name === "events.out.tfevents.0.run-1", events.name);
       assert(events.bytes.toString("latin1").split("loss/training").length === 60_001, "not every point is an event");
+      assert(events.bytes.toString("latin1").split("gradient_norm").length === 60_001, "not every norm is an event");
       const drawing = (await page.download(() => press("Export SVG"))).bytes.toString();
       const lines = await page.evaluate((text) => {
         const made = new DOMParser().parseFromString(text, "image/svg+xml");
         if (made.querySelector("parsererror") !== null) return made.querySelector("parsererror").textContent;
         return [...made.querySelectorAll("polyline")].map((line) => line.getAttribute("points").split(" ").length);
       }, drawing);
-      assert(lines.length === 6 && lines.every((count) => count > 100 && count <= 800), `${lines}`);
+      assert(lines.length === 8 && lines.every((count) => count > 100 && count <= 800), `${lines}`);
     },
   },
   {

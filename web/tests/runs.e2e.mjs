@@ -120,7 +120,7 @@ export const tests = [
       );
       assert(row.includes(accuracy) && row.includes("done"), row);
       await page.evaluate(() => document.querySelector(".run-name input").click());
-      await until(() => document.querySelectorAll(".u-legend .u-series").length === 6, undefined, "the curves of a kept run");
+      await until(() => document.querySelectorAll(".u-legend .u-series").length === 8, undefined, "the curves of a kept run");
       await context.accessible();
       await page.setViewport({ width: 360, height: 740 });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -236,13 +236,16 @@ export const tests = [
         }));
       const during = await shown();
       assert(/Test R²/.test(during.table) && /R² \S+ %, error \S+ \(validation\)/.test(during.table), during.table);
-      assert(during.curves === "Loss,R²" && /training,validation/.test(during.lines), `${during.curves}; ${during.lines}`);
+      assert(
+        during.curves === "Loss,R²,Gradient norm" && /training,validation/.test(during.lines),
+        `${during.curves}; ${during.lines}`,
+      );
       await press("Stop");
       await finishes(context);
       const step = await stepNow(context);
       const explained = await figure(context, "Test R²");
       const csv = (await page.download(() => press("Export CSV"))).bytes.toString();
-      assert(/,loss,R²,rate\n/.test(csv) && /,validation,/.test(csv) && !/,test,/.test(csv), csv.slice(0, 200));
+      assert(/,loss,R²,rate,gradient norm\n/.test(csv) && /,validation,/.test(csv) && !/,test,/.test(csv), csv.slice(0, 200));
 
       await page.reload();
       await sees(`R² ${explained}, error`);

@@ -57,13 +57,13 @@ export async function slideRate({ page, until }, power, rate) {
   await until((rate) => document.body.innerText.includes(`Learning rate ${rate} from step`), rate, `the rate ${rate}`);
 }
 
-/** The rows of the curves' table, without those columns that no two runs share: number, name and time. */
+/** The rows of the curves' table, losses and gradients to the last digit, without those columns that no two runs share: number, name and time. */
 export async function lossesOf({ page, press }) {
   const { bytes } = await page.download(() => press("Export CSV"));
   const rows = bytes.toString().trim().split("\n").slice(1);
   return rows.map((row) => {
-    const [rate, accuracy, loss, , epoch, step, part] = row.split(",").reverse();
-    return [part, step, epoch, loss, accuracy, rate].join();
+    const [gradient, rate, accuracy, loss, , epoch, step, part] = row.split(",").reverse();
+    return [part, step, epoch, loss, accuracy, rate, gradient].join();
   });
 }
 

@@ -13,6 +13,8 @@ export interface Series {
   dashed?: boolean;
   /** Behind the others, hardly seen. */
   faint?: boolean;
+  /** The edge of a band: nothing is drawn of it but the band, from each high edge to the low one after it. */
+  edge?: "low" | "high";
   /** Shows points where there are few of them. */
   points?: boolean;
   x: readonly number[];
@@ -81,6 +83,13 @@ function drawMarks(chart: uPlot, marks: readonly Mark[]): void {
   ctx.restore();
 }
 
+/** The bands between edges. The first series of the chart is the axis. */
+function bandsOf(series: readonly Series[]): uPlot.Band[] {
+  return series.flatMap(({ edge, colour }, place) =>
+    edge === "high" ? [{ series: [place + 1, place + 2], fill: `${cssColour(`--series-${colour}`)}33` }] : [],
+  );
+}
+
 /** Gives the chart its data and its part of the axis, which new data do not change. */
 function show(chart: uPlot, series: readonly Series[], view: View | undefined): void {
   const data = aligned(series);
@@ -106,7 +115,7 @@ export function LineChart(props: LineChartProps) {
   latest.current = { series, view, onView, marks };
   const theme = useTheme();
   const shape = JSON.stringify([
-    series.map(({ name, colour, dashed, points, faint }) => [name, colour, dashed, points, faint]),
+    series.map(({ name, colour, dashed, points, faint, edge }) => [name, colour, dashed, points, faint, edge]),
     range,
     logarithmic,
     sync,
@@ -158,9 +167,10 @@ export function LineChart(props: LineChartProps) {
         series: [
           { label: xName, value: (_, value: number | null) => (value === null ? "–" : xWritten(value)) },
           ...latest.current.series.map(
-            ({ name, colour, dashed, points, faint }): uPlot.Series => ({
+            ({ name, colour, dashed, points, faint, edge }): uPlot.Series => ({
               label: name,
-              stroke: cssColour(`--series-${colour}`),
+              ...(edge !== undefined && { class: "chart-edge" }),
+              stroke: edge === undefined ? cssColour(`--series-${colour}`) : "transparent",
               width: faint === true ? 1 : 2,
               alpha: faint === true ? 0.3 : 1,
               spanGaps: true,
@@ -170,6 +180,7 @@ export function LineChart(props: LineChartProps) {
             }),
           ),
         ],
+        bands: bandsOf(latest.current.series),
         axes: [
           { ...axis, ...(writeX !== undefined && { values: (_, ticks) => ticks.map(writeX) }) },
           { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) },

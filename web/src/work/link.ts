@@ -1,7 +1,8 @@
 /** The link to a run: all that decides it, and in words what a link cannot carry. */
 
-import { writeHash, writeQuery } from "../app/url.js";
+import { readQuery, writeHash, writeQuery } from "../app/url.js";
 import type { Used } from "../app/device.js";
+import { seedsSchema } from "./groups.js";
 import { trainSchema, type TrainSettings } from "./settings.js";
 
 /** What of a run a link speaks of. */
@@ -16,9 +17,15 @@ export interface Linked {
   seams: readonly number[];
 }
 
+/** What a link can say beside settings and device: how many seeds. */
+export type Said = Partial<typeof initial>;
+const saidSchema = { ...seedsSchema };
+const initial = readQuery(saidSchema, new URLSearchParams());
+
 /** The part of the address that says these settings in full, and the device, unless the best is to be taken. */
-export function settingsHash(settings: TrainSettings, device: Used | undefined): string {
+export function settingsHash(settings: TrainSettings, device: Used | undefined, said: Said = {}): string {
   const query = writeQuery(trainSchema, settings, true);
+  for (const [name, value] of writeQuery(saidSchema, { ...initial, ...said })) query.set(name, value);
   if (device !== undefined) query.set("device", device);
   return writeHash({ page: "train", query });
 }

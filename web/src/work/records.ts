@@ -6,6 +6,7 @@
 import { Checkpoints, openStore, type Store } from "flambeau/worker";
 import type { Used } from "../app/device.js";
 import { misread, readQuery, writeQuery } from "../app/url.js";
+import { isGroup } from "./groups.js";
 import { pack, unpack } from "./pack.js";
 import { emptyCurve, newRun, type Curve, type Run, type RunState } from "./run.js";
 import { rateAt } from "./rates.js";
@@ -24,6 +25,7 @@ export interface RunRecord
     | "device"
     | "begunWith"
     | "changedDevice"
+    | "group"
     | "branchOf"
     | "seams"
     | "fingerprint"
@@ -49,11 +51,11 @@ const weightsFile = (id: string) => `run-${id}.weights`;
 
 /** The record of a run as it is now. */
 export function recordOf(run: Run): RunRecord {
-  const { id, number, name, notes, device, begunWith, changedDevice, branchOf, seams, fingerprint, date } = run;
+  const { id, number, name, notes, device, begunWith, changedDevice, group, branchOf, seams, fingerprint, date } = run;
   const { step, steps, seconds, checkpoint, result, space, error, state } = run;
   const ended = state === "done" || state === "stopped" || state === "failed";
   return {
-    ...{ id, number, name, notes, device, begunWith, changedDevice, branchOf, seams, fingerprint, date },
+    ...{ id, number, name, notes, device, begunWith, changedDevice, group, branchOf, seams, fingerprint, date },
     ...{ step, steps, seconds, checkpoint, result, space, error },
     settings: writeQuery(trainSchema, run.settings, true).toString(),
     state: ended ? state : "interrupted",
@@ -69,6 +71,7 @@ export function runOf(record: RunRecord): Run {
   return {
     ...newRun(record.number, settings, record.device, record.name),
     ...record,
+    group: isGroup(record.group) ? record.group : undefined,
     settings,
     shown: false,
     opened: false,
@@ -130,7 +133,9 @@ export function packState({ curve, assessment, inspection, set }: Run): Uint8Arr
 /** Gives a run the curves and looks of bytes. */
 export function takeState(run: Run, bytes: Uint8Array): void {
   const { curve, assessment, inspection, set } = unpack(bytes) as SavedState;
-  run.curve = { ...emptyCurve(), ...eachList(curve, (list) => Array.from(list)) };
+  // Runs of before the gradients' norm was measured have none.
+  const { gradient = new Float64Array(curve.step.length).fill(Number.NaN) } = curve as Partial<typeof curve>;
+  run.curve = { ...emptyCurve(), ...eachList({ ...curve, gradient }, (list) => Array.from(list)) };
   Object.assign(run, { assessment, inspection, set } satisfies Pick<Run, "assessment" | "inspection" | "set">);
 }
 

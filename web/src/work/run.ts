@@ -2,6 +2,7 @@
 
 import type { DeviceInfo, Progress } from "flambeau";
 import type { Used } from "../app/device.js";
+import type { Group } from "./groups.js";
 import { nameOf } from "./layers.js";
 import type { Assessment, Inspection, Note } from "./messages.js";
 import { rateAt, withChange } from "./rates.js";
@@ -24,6 +25,8 @@ export interface Curve {
   step: number[];
   loss: number[];
   accuracy: number[];
+  /** The norm of all gradients together at that step; NaN in runs of before it was measured. */
+  gradient: number[];
   /** Seconds of training until then, without pauses. */
   seconds: number[];
   testStep: number[];
@@ -58,6 +61,8 @@ export interface Run {
   begunWith: string | undefined;
   /** It lost its device and went on on one of another kind. */
   changedDevice: boolean;
+  /** The runs that it was started with. */
+  group: Group | undefined;
   /** The run that it goes on from, and the steps that they share. */
   branchOf: { name: string; step: number } | undefined;
   /** Steps between two reports at which it went on from a checkpoint: the next point of its curves is of fewer steps. */
@@ -113,6 +118,7 @@ export const emptyCurve = (): Curve => ({
   step: [],
   loss: [],
   accuracy: [],
+  gradient: [],
   seconds: [],
   testStep: [],
   testLoss: [],
@@ -125,7 +131,7 @@ function nameFor(settings: TrainSettings, device: Used): string {
 }
 
 /** A name for files that no other tab chooses. Pages over plain http have no `randomUUID`. */
-function newId(): string {
+export function newId(): string {
   const [chance = 0] = crypto.getRandomValues(new Uint32Array(1));
   return `${Date.now().toString(36)}-${chance.toString(36)}`;
 }
@@ -141,6 +147,7 @@ export function newRun(number: number, settings: TrainSettings, device: Used, na
     device,
     begunWith: undefined,
     changedDevice: false,
+    group: undefined,
     branchOf: undefined,
     seams: [],
     fingerprint: undefined,
@@ -176,7 +183,7 @@ export function cutCurve(curve: Curve, step: number): void {
     const kept = steps.filter((each) => each <= step).length;
     for (const list of [steps, ...others]) list.length = kept;
   };
-  cut(curve.step, curve.loss, curve.accuracy, curve.seconds);
+  cut(curve.step, curve.loss, curve.accuracy, curve.gradient, curve.seconds);
   cut(curve.testStep, curve.testLoss, curve.testAccuracy);
 }
 
@@ -198,6 +205,7 @@ export function addProgress(run: Run, { step, steps, metrics, lr }: Progress): v
   curve.step.push(step);
   curve.loss.push(metrics["loss"] ?? Number.NaN);
   curve.accuracy.push(metrics["accuracy"] ?? Number.NaN);
+  curve.gradient.push(metrics["gradNorm"] ?? Number.NaN);
   curve.seconds.push(run.seconds);
 }
 

@@ -6,6 +6,7 @@
 import type { Used } from "../app/device.js";
 import { activity } from "./activity.js";
 import { messageOf } from "./errors.js";
+import type { Group } from "./groups.js";
 import { openHolding } from "./holding.js";
 import type { DataSource } from "./messages.js";
 import {
@@ -30,6 +31,8 @@ export interface StartRequest extends Omit<Task, "resume"> {
   settings: TrainSettings;
   device: Used;
   name?: string;
+  /** The runs that it is started with; one that fails does not end the others. */
+  group?: Group | undefined;
 }
 
 /** All runs, the newest last. */
@@ -66,6 +69,11 @@ class Runs {
   /** Is one being trained? */
   get isBusy(): boolean {
     return this.#claiming || (this.active !== undefined && isLive(this.active));
+  }
+
+  /** What waits for its turn. */
+  get waiting(): readonly StartRequest[] {
+    return this.#queue;
   }
 
   /** The runs that were cut off and that nobody trains, the newest first. */
@@ -115,9 +123,11 @@ class Runs {
   async #next(): Promise<void> {
     const request = this.#queue.shift();
     if (request === undefined) return;
-    const { settings, device, weights, name } = request;
+    const { settings, device, weights, name, group } = request;
     const run = newRun(this.#nextNumber(), settings, device, name);
-    run.begunWith = weights?.name;
+    Object.assign(run, { begunWith: weights?.name, group });
+    // The curves of a sweep would hide each other: the one that trains is shown.
+    if (group?.kind === "sweep") for (const other of this.list) if (other.group?.id === group.id) other.shown = false;
     this.list.push(run);
     // Nobody else knows it yet, so nobody else can have it.
     void this.#holding.hold(run.id);
@@ -189,7 +199,7 @@ class Runs {
     Object.assign(run, { state: "loading", error: undefined, loading: { label: "Starting the worker", part: undefined } });
     this.changes.changed(true);
     await training.train(task);
-    if (run.state === "failed") this.#queue = [];
+    if (run.state === "failed" && run.group === undefined) this.#queue = [];
     this.#holding.release(run.id);
   }
 

@@ -29,6 +29,11 @@ export function smoothed(values: readonly number[], weight: number): readonly nu
   }
   for (let index = state.values.length; index < values.length; index += 1) {
     const value = values[index] ?? Number.NaN;
+    // What was not measured is no part of the mean.
+    if (Number.isNaN(value)) {
+      state.values.push(value);
+      continue;
+    }
     state.mean = weight * state.mean + (1 - weight) * value;
     state.share = weight * state.share + (1 - weight);
     state.values.push(state.mean / state.share);

@@ -58,6 +58,7 @@ export class Training {
         epochs: settings.epochs,
         ...(untrained ? { maxSteps: 0 } : settings.steps > 0 && { maxSteps: settings.steps }),
         logEvery: LOG_EVERY,
+        gradNorm: true,
         checkpointEvery: CHECKPOINT_EVERY,
         paused,
         resume,
@@ -76,7 +77,8 @@ export class Training {
       run.state = "failed";
     }
     run.loading = undefined;
-    if (run.state !== "failed" || run.checkpoint !== undefined) await this.#keep(run.weights);
+    // What a run of several came to is kept in any case: the others are compared with it.
+    if (run.state !== "failed" || run.checkpoint !== undefined || run.group !== undefined) await this.#keep(run.weights);
     this.changes.changed(true);
   }
 

@@ -29,7 +29,7 @@ function someRun(number = 3): Run {
       step,
       steps: 90,
       epoch: 0,
-      metrics: { loss: 1 / 3 / step, accuracy: 0.1 },
+      metrics: { loss: 1 / 3 / step, accuracy: 0.1, gradNorm: 7 / step },
       lr: 0.25,
       samplesPerSecond: 1,
     });
@@ -48,7 +48,8 @@ function someRun(number = 3): Run {
 }
 
 test("a run is kept and read back: its record, its curves bit for bit, its looks", () => {
-  const run = { ...someRun(), notes: "first try", begunWith: "a.safetensors", branchOf: { name: "Other", step: 10 } };
+  const run: Run = { ...someRun(), notes: "first try", begunWith: "a.safetensors", branchOf: { name: "Other", step: 10 } };
+  run.group = { kind: "sweep", id: "g", down: { setting: "lr", values: ["0.1"] }, across: { setting: "batch", values: ["8"] } };
   writeRecord(run);
   const [record, ...others] = records();
   assert.ok(record !== undefined && others.length === 0);
@@ -57,9 +58,24 @@ test("a run is kept and read back: its record, its curves bit for bit, its looks
   takeState(back, packState(run));
   for (const name of ["id", "number", "name", "notes", "settings", "device", "begunWith", "branchOf", "step", "steps"] as const)
     assert.deepEqual(back[name], run[name], name);
-  for (const name of ["curve", "assessment", "inspection", "result", "checkpoint", "space", "seconds", "date"] as const)
+  for (const name of ["group", "curve", "assessment", "inspection", "result", "checkpoint", "space", "seconds", "date"] as const)
     assert.deepEqual(back[name], run[name], name);
   assert.equal(back.lr, 0.25);
+});
+
+test("a run of before the gradients were measured has none; what is no group is left out", () => {
+  const run = someRun();
+  const { gradient: _, ...before } = run.curve;
+  const old = pack({ curve: Object.fromEntries(Object.entries(before).map(([name, list]) => [name, Float64Array.from(list)])) });
+  takeState(run, old);
+  assert.deepEqual(run.curve.gradient, [Number.NaN, Number.NaN, Number.NaN, Number.NaN]);
+  goBack(run, 20);
+  assert.deepEqual(run.curve.gradient, [Number.NaN, Number.NaN]);
+  const swept = { setting: "lr", values: ["1"] };
+  for (const group of [3, {}, { kind: "sweep", id: "g", down: swept }, { kind: "seeds", id: "g", seeds: ["a"] }])
+    assert.equal(runOf({ ...recordOf(run), group: group as unknown as Run["group"] }).group, undefined, JSON.stringify(group));
+  const odd = { kind: "sweep", id: "g", down: swept, across: { setting: "toString", values: [] } };
+  assert.equal(runOf({ ...recordOf(run), group: odd as unknown as Run["group"] }).group, undefined);
 });
 
 test("a run that has not ended is kept as one that was cut off; one that has, as it ended", () => {

@@ -2,9 +2,11 @@
 
 import { useEffect, useId, useState } from "react";
 import { useDevice } from "../../app/device.js";
+import { useSettings } from "../../app/route.js";
 import { Button, Field, Figures, Notice, Panel, Progress, write } from "../../ui/index.js";
 import type { DataSource } from "../../work/messages.js";
-import { canContinue } from "../../work/run.js";
+import { seedsFrom, seedsSchema } from "../../work/groups.js";
+import { canContinue, newId } from "../../work/run.js";
 import { runs, type Run, type StartRequest } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
@@ -39,6 +41,7 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
   const { used, offer, why } = useDevice();
   const { shareRun, shareSettings, ...shared } = useShare();
   const { hindrance, goOn } = useContinue(going);
+  const [{ seeds }] = useSettings(seedsSchema);
   const reasonId = useId();
   const run = runs.active;
   const busy = runs.isBusy;
@@ -48,6 +51,13 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
   const start = (devices: readonly (typeof used)[], begunPaused = false) => {
     if (source !== undefined)
       runs.start(...devices.map((device) => ({ settings, device, source, weights, onMisfit, paused: begunPaused })));
+  };
+  const startSeeds = () => {
+    if (source === undefined) return;
+    const group = { kind: "seeds", id: newId(), seeds: seedsFrom(settings.seed, seeds) } as const;
+    runs.start(
+      ...group.seeds.map((seed) => ({ settings: { ...settings, seed }, device: used, source, weights, onMisfit, group })),
+    );
   };
   const canCompare = offer.state === "gpu" || offer.state === "software";
   return (
@@ -61,7 +71,7 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
             disabled={!busy && !ready}
             resting={busy && !paused && run?.state !== "running"}
             aria-describedby={!busy && reason !== undefined ? reasonId : undefined}
-            onClick={() => (paused ? runs.resume() : busy ? runs.pause() : start([used]))}
+            onClick={() => (paused ? runs.resume() : busy ? runs.pause() : seeds > 1 ? startSeeds() : start([used]))}
           >
             {paused ? "Resume" : busy ? "Pause" : "Start"}
           </Button>
@@ -86,7 +96,7 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
             </Button>
           )}
           <span className="spacer" />
-          <Button kind="quiet" onClick={() => (run === undefined ? shareSettings(settings) : shareRun(run))}>
+          <Button kind="quiet" onClick={() => (run === undefined ? shareSettings(settings, seeds) : shareRun(run))}>
             Share link
           </Button>
           <Button
@@ -118,6 +128,13 @@ export function Controls({ going, settings, source, problem, weights, onMisfit }
   );
 }
 
+/** Which of several runs it is. */
+function amongOthers({ group, settings }: Run): string {
+  if (group === undefined) return "";
+  if (group.kind === "seeds") return `, run ${group.seeds.indexOf(settings.seed) + 1} of ${group.seeds.length}`;
+  return `, ${group.down.setting} ${settings[group.down.setting]}, ${group.across.setting} ${settings[group.across.setting]}`;
+}
+
 function Going({ run, busy }: { run: Run; busy: boolean }) {
   const { stats, step, steps, curve } = run;
   const left = stats === undefined ? Number.NaN : ((steps - step) * stats.stepMs) / 1000;
@@ -129,7 +146,7 @@ function Going({ run, busy }: { run: Run; busy: boolean }) {
         <Progress label={run.loading.label} part={run.loading.part} />
       ) : (
         <Progress
-          label={`${STATES[run.state]}${on}: step ${write.count(step)} of ${write.count(steps)}`}
+          label={`${STATES[run.state]}${on}: step ${write.count(step)} of ${write.count(steps)}${amongOthers(run)}`}
           part={step / Math.max(steps, 1)}
         />
       )}

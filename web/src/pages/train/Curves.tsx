@@ -1,4 +1,4 @@
-/** The curves of all shown runs: loss and accuracy, in training and on items that are not trained with. */
+/** The curves of all shown runs: loss and accuracy, in training and on items that are not trained with, and the gradients' norm. */
 
 import { useMemo, useState } from "react";
 import { Button, LineChart, Panel, saveFile, Segments, Slider, write, type View } from "../../ui/index.js";
@@ -32,13 +32,14 @@ export function Curves() {
   const [view, setView] = useState<View>();
   const [problem, setProblem] = useState("");
   // biome-ignore lint/correctness/useExhaustiveDependencies: the curves of a run grow in place, and the version says that they have.
-  const { shown, loss, accuracy, marks, extent } = useMemo(() => {
+  const { shown, loss, accuracy, gradient, marks, extent } = useMemo(() => {
     const shown = runs.list.filter((run) => run.shown);
     const drawing = { axis, smoothing, view };
     return {
       shown,
       loss: seriesOf(shown, "loss", drawing),
       accuracy: seriesOf(shown, "accuracy", drawing),
+      gradient: seriesOf(shown, "gradient", drawing),
       marks: marksOf(shown, axis),
       extent: extentOf(shown, axis),
     };
@@ -60,7 +61,8 @@ export function Curves() {
       const { csvOf, svgOf, eventsOf } = await import("./curveFiles.js");
       const drawn = { axis, logarithmic: scale === "log", view: view ?? extent };
       if (kind === "csv") saveFile("curves.csv", csvOf(shown), "text/csv");
-      else if (kind === "svg") saveFile("curves.svg", svgOf({ loss, accuracy }, { ...drawn, measure }), "image/svg+xml");
+      else if (kind === "svg")
+        saveFile("curves.svg", svgOf({ loss, accuracy, gradient }, { ...drawn, measure }), "image/svg+xml");
       else
         for (const run of shown) saveFile(`events.out.tfevents.${Math.round(run.date / 1000)}.run-${run.number}`, eventsOf(run));
     } catch (error) {
@@ -70,7 +72,10 @@ export function Curves() {
   const measure = titleOf(shown);
   const both = { view, onView: setView, marks, sync: "curves", xName: axis, writeX: WRITE_X[axis] };
   return (
-    <Panel title="Curves" note={<Segments label="Scale of the loss" value={scale} options={SCALES} onChange={setScale} />}>
+    <Panel
+      title="Curves"
+      note={<Segments label="Scale of loss and gradient" value={scale} options={SCALES} onChange={setScale} />}
+    >
       <div className="stack">
         <div className="buttons curve-tools">
           <Segments
@@ -127,6 +132,18 @@ export function Curves() {
           <div>
             <h3>{measure}</h3>
             <LineChart {...both} label={`${measure} by ${axis}`} series={accuracy} range={[undefined, 1]} write={writeShare} />
+          </div>
+          <div>
+            <h3 title="The length of all gradients together, as one vector: how far the loss would have the weights go">
+              Gradient norm
+            </h3>
+            <LineChart
+              {...both}
+              label={`Gradient norm by ${axis}`}
+              series={gradient}
+              logarithmic={scale === "log"}
+              {...(scale === "linear" && { range: [0, undefined] })}
+            />
           </div>
         </div>
       </div>

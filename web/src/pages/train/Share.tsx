@@ -20,8 +20,8 @@ export function useShare() {
     copied,
     sentences,
     shareRun: (run: Run) => send(settingsHash(run.settings, run.device), promiseOf(run).sentences),
-    shareSettings: (settings: TrainSettings) =>
-      send(settingsHash(settings, wanted === "best" ? undefined : wanted), [
+    shareSettings: (settings: TrainSettings, seeds: number) =>
+      send(settingsHash(settings, wanted === "best" ? undefined : wanted, { seeds }), [
         "It opens this page with these settings.",
         ...whatIsMissing(settings),
       ]),

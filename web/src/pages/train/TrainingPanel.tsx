@@ -1,9 +1,12 @@
 /** How it is trained: optimizer, rate, batch, epochs, seed, augmentation. */
 
 import { Button, Check, NumberField, Panel, Select, Slider } from "../../ui/index.js";
+import { useSettings } from "../../app/route.js";
+import { SEED_COUNTS, seedsSchema } from "../../work/groups.js";
 import { OPTIMIZER_NAMES, titleOf } from "../../work/optimizers.js";
 import type { TrainSettings } from "../../work/settings.js";
 
+const SEEDS = SEED_COUNTS.map((count) => [String(count), String(count)] as const);
 const OPTIMIZERS = OPTIMIZER_NAMES.map((name) => [name, titleOf(name)] as const);
 
 interface Props {
@@ -12,6 +15,7 @@ interface Props {
 }
 
 export function TrainingPanel({ settings, change }: Props) {
+  const [{ seeds }, changeSeeds] = useSettings(seedsSchema);
   const pixels = (value: number) => (value === 0 ? "off" : `± ${value} px`);
   const share = (value: number) => (value === 0 ? "off" : `± ${Math.round(100 * value)} %`);
   return (
@@ -67,6 +71,13 @@ export function TrainingPanel({ settings, change }: Props) {
             max={4294967295}
             onChange={(seed) => change({ seed })}
             hint="The same one repeats the run"
+          />
+          <Select
+            label="Seeds"
+            value={String(seeds)}
+            options={SEEDS}
+            onChange={(count) => changeSeeds({ seeds: Number(count) })}
+            hint="Runs one after the other: what is chance?"
           />
           <NumberField
             label="Weight decay"

@@ -15,7 +15,7 @@ const cell = (value: string | number) =>
 export function csvOf(runs: readonly Run[]): string {
   const rows = runs.flatMap((run) => {
     const { curve, settings, number, name } = run;
-    const row = (part: string, step: number, loss = Number.NaN, accuracy = Number.NaN) => [
+    const row = (part: string, step: number, loss = Number.NaN, accuracy = Number.NaN, gradient = Number.NaN) => [
       number,
       name,
       part,
@@ -26,13 +26,15 @@ export function csvOf(runs: readonly Run[]): string {
       accuracy,
       // Of the steps that led there.
       rateAt(settings.lr, settings.rates, Math.max(step - 1, 0)),
+      // Only training has gradients.
+      Number.isNaN(gradient) ? "" : gradient,
     ];
     return [
-      ...curve.step.map((step, place) => row("training", step, curve.loss[place], curve.accuracy[place])),
+      ...curve.step.map((step, place) => row("training", step, curve.loss[place], curve.accuracy[place], curve.gradient[place])),
       ...curve.testStep.map((step, place) => row(lookedAt(run), step, curve.testLoss[place], curve.testAccuracy[place])),
     ];
   });
-  const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", measuresOf(runs), "rate"];
+  const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", measuresOf(runs), "rate", "gradient norm"];
   return `${[head, ...rows].map((row) => row.map(cell).join(",")).join("\n")}\n`;
 }
 
@@ -51,6 +53,7 @@ export function eventsOf(run: Run): Uint8Array<ArrayBuffer> {
       ...scalars(`${measure}/training`, curve.step, curve.accuracy),
       ...scalars(`${measure}/${part}`, curve.testStep, curve.testAccuracy),
       ...scalars("rate", curve.step, rates),
+      ...scalars("gradient_norm", curve.step, curve.gradient).filter(({ value }) => !Number.isNaN(value)),
     ],
     begun,
   );
@@ -71,7 +74,8 @@ interface Drawn {
 
 /** One chart: a frame, ticks, a line for each curve, and their names. */
 function chart(title: What, series: readonly Series[], { axis, view, logarithmic, measure }: Drawn, top: number): string {
-  const height = (value: number) => (logarithmic && title === "loss" ? Math.log10(value) : value);
+  const isLog = logarithmic && title !== "accuracy";
+  const height = (value: number) => (isLog ? Math.log10(value) : value);
   const isShown = (x: number, y: number | null): y is number =>
     x >= view[0] && x <= view[1] && y !== null && Number.isFinite(height(y));
   const values = series.flatMap(({ x, y }) => y.filter((value, place) => isShown(x[place] ?? Number.NaN, value)));
@@ -87,42 +91,54 @@ function chart(title: What, series: readonly Series[], { axis, view, logarithmic
   const ticks = [0, 0.25, 0.5, 0.75, 1].flatMap((part) => {
     const x = view[0] + part * (view[1] - view[0]);
     const raised = low + part * (high - low);
-    const y = logarithmic && title === "loss" ? 10 ** raised : raised;
+    const y = isLog ? 10 ** raised : raised;
     return [
       text(across(x), top + HEIGHT - BOTTOM + 16, short(x), 'text-anchor="middle"'),
       text(LEFT - 6, up(y) + 4, short(y), 'text-anchor="end"'),
       `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${short(up(y))}" y2="${short(up(y))}" stroke="#ddd"/>`,
     ];
   });
-  const lines = series.map(({ name, colour, dashed, faint, x, y }) => {
-    const places = x.flatMap((each, place) => {
+  const placesOf = ({ x, y }: Series) =>
+    x.flatMap((each, place) => {
       const value = y[place] ?? null;
       return isShown(each, value) ? [`${across(each).toFixed(2)},${up(value).toFixed(2)}`] : [];
     });
+  const bands = series.flatMap((high, place) => {
+    const low = series[place + 1];
+    if (high.edge !== "high" || low === undefined) return [];
+    const around = [...placesOf(high), ...placesOf(low).reverse()].join(" ");
+    return [`<polygon fill="${COLOURS[high.colour - 1] ?? "#000"}" opacity="0.2" points="${around}"/>`];
+  });
+  const drawn = series.filter(({ edge }) => edge === undefined);
+  const lines = drawn.map((each) => {
+    const { name, colour, dashed, faint } = each;
+    const places = placesOf(each);
     const look = `${dashed === true ? ' stroke-dasharray="6 4"' : ""}${faint === true ? ' opacity="0.3"' : ""}`;
     const stroke = COLOURS[colour - 1] ?? "#000";
     return `<polyline fill="none" stroke="${stroke}" stroke-width="1.5"${look} points="${places.join(" ")}"><title>${escaped(name)}</title></polyline>`;
   });
-  const legend = series
+  const legend = drawn
     .filter(({ faint }) => faint !== true)
     .map(({ name, colour }, place) =>
       text(WIDTH - RIGHT, top + 46 + 15 * place, name, `text-anchor="end" fill="${COLOURS[colour - 1]}"`),
     );
   return [
-    text(LEFT, top + 20, title === "loss" ? "Loss" : measure, 'font-weight="bold"'),
+    text(LEFT, top + 20, { loss: "Loss", accuracy: measure, gradient: "Gradient norm" }[title], 'font-weight="bold"'),
     ...ticks,
+    ...bands,
     ...lines,
     ...legend,
     text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 6, axis === "time" ? "seconds" : axis, 'text-anchor="middle"'),
   ].join("\n");
 }
 
-/** Both charts as they are shown, on white. */
+/** The charts as they are shown, on white. */
 export function svgOf(series: Record<What, readonly Series[]>, drawn: Drawn): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${2 * HEIGHT}" font-family="system-ui, sans-serif" font-size="12">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${3 * HEIGHT}" font-family="system-ui, sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#fff"/>
 ${chart("loss", series.loss, drawn, 0)}
 ${chart("accuracy", series.accuracy, drawn, HEIGHT)}
+${chart("gradient", series.gradient, drawn, 2 * HEIGHT)}
 </svg>
 `;
 }

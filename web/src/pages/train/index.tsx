@@ -7,6 +7,7 @@ import { useSettings } from "../../app/route.js";
 import { useLesson } from "../../lessons/hidden.js";
 import { Fields, PageHead, useFields } from "../../ui/index.js";
 import { imported } from "../../work/imported.js";
+import { seedsSchema } from "../../work/groups.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
 import { trainSchema } from "../../work/settings.js";
@@ -21,10 +22,14 @@ import { Live } from "./Live.js";
 import { ModelPanel } from "./ModelPanel.js";
 import { ResumeOffer } from "./ResumeOffer.js";
 import { RunsPanel } from "./RunsPanel.js";
+import { SweepPanel } from "./SweepPanel.js";
 import { TrainingPanel } from "./TrainingPanel.js";
 import "./train.css";
 
 const loadLesson = () => import("../../lessons/LessonPanel.js");
+
+/** All that a link to this page can say. */
+const addressSchema = { ...trainSchema, ...seedsSchema };
 
 const MNIST = { shape: [1, 28, 28], classes: 10 };
 
@@ -50,12 +55,15 @@ export default function TrainPage() {
     (source === undefined ? (own.error ?? "Choose the files of the data set first") : undefined) ??
     model.problem;
 
+  const weights = imported.model?.use === true ? imported.model : undefined;
+  const begin = { settings, source, problem, weights, onMisfit: imported.forget };
+
   return (
     <>
       <PageHead title="Train">
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
-      <Misread schema={trainSchema} />
+      <Misread schema={addressSchema} />
       {isOn && <Loaded name="lesson" load={loadLesson} props={{}} />}
       <ResumeOffer {...going} />
       <div className={hidden.has("data") && hidden.has("model") && hidden.has("training") ? "train whole" : "train"}>
@@ -75,18 +83,12 @@ export default function TrainPage() {
           </Fields>
         </div>
         <div className="train-main">
-          <Controls
-            going={going}
-            settings={settings}
-            source={source}
-            problem={problem}
-            weights={imported.model?.use === true ? imported.model : undefined}
-            onMisfit={imported.forget}
-          />
+          <Controls going={going} {...begin} />
           <Live />
           {!hidden.has("curves") && <Curves />}
           {!hidden.has("inside") && <Inside />}
           {!hidden.has("runs") && <RunsPanel {...going} />}
+          {!hidden.has("runs") && <SweepPanel {...begin} />}
           {!hidden.has("files") && <Files settings={settings} source={source} change={change} />}
         </div>
       </div>

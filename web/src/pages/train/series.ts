@@ -2,10 +2,11 @@
 
 import type { Mark, Series, View } from "../../ui/index.js";
 import { decimated, pyramidOf } from "../../work/decimate.js";
-import { lookedAt, type Run } from "../../work/run.js";
+import { isLive, lookedAt, type Run } from "../../work/run.js";
 import { smoothed } from "../../work/smooth.js";
+import { spreadOf, type Line } from "../../work/spread.js";
 
-export type What = "loss" | "accuracy";
+export type What = "loss" | "accuracy" | "gradient";
 export type Axis = "steps" | "epochs" | "time";
 
 /** How curves are drawn. */
@@ -39,33 +40,90 @@ export function placeOf(run: Run, step: number, axis: Axis): number {
   return step / Math.max(Math.ceil((run.set?.train ?? 0) / run.settings.batch), 1);
 }
 
+/** The lists of a run's curve that a chart is drawn from. */
+function linesOf({ curve }: Run, what: What): { own: Line; looks: Line | undefined } {
+  const [own, looks] = {
+    loss: [curve.loss, curve.testLoss],
+    accuracy: [curve.accuracy, curve.testAccuracy],
+    gradient: [curve.gradient, undefined],
+  }[what] as [number[], number[] | undefined];
+  return {
+    own: { steps: curve.step, values: own },
+    looks: looks === undefined ? undefined : { steps: curve.testStep, values: looks },
+  };
+}
+
+/** What is drawn together: a run, or the runs of a group that have ended, as their mean and the band around it. */
+type Drawn = readonly [Run, ...Run[]];
+
+/** Runs with several seeds that have ended are one; all others stand for themselves. */
+export function joined(runs: readonly Run[]): Drawn[] {
+  const bands = new Map<string, [Run, ...Run[]]>();
+  return runs.flatMap((run): Drawn[] => {
+    if (run.group?.kind !== "seeds" || isLive(run)) return [[run]];
+    const band = bands.get(run.group.id);
+    if (band !== undefined) {
+      band.push(run);
+      return [];
+    }
+    const begun: [Run, ...Run[]] = [run];
+    bands.set(run.group.id, begun);
+    return [begun];
+  });
+}
+
 /** The lines of one chart. */
 export function seriesOf(runs: readonly Run[], what: What, { axis, smoothing, view }: Drawing): Series[] {
   const part: View = view ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-  return runs.flatMap((run): Series[] => {
-    const { number, colour, curve } = run;
-    const named = (name: string) => (runs.length > 1 ? `${number} ${name}` : name);
-    const [own, test] = what === "loss" ? [curve.loss, curve.testLoss] : [curve.accuracy, curve.testAccuracy];
-    const drawn = (values: readonly number[], steps: readonly number[]) =>
-      decimated(pyramidOf(values), (index) => placeOf(run, steps[index] ?? 0, axis), part, MOST_POINTS);
-    const training = { name: named("training"), colour };
+  const drawn = joined(runs);
+  return drawn.flatMap((members): Series[] => {
+    const [first] = members;
+    const { colour } = first;
+    const number = members.length > 1 ? `${first.number}–${members.at(-1)?.number}` : String(first.number);
+    const named = (name: string) => [drawn.length > 1 ? `${number} ` : "", name, members.length > 1 ? ", mean" : ""].join("");
+    // Where a step stands for several runs is the mean of where each has it.
+    const place = (step: number) => members.reduce((sum, run) => sum + placeOf(run, step, axis), 0) / members.length;
+    const line = (values: readonly number[], steps: readonly number[]) => {
+      const { x, y } = decimated(pyramidOf(values), (index) => place(steps[index] ?? 0), part, MOST_POINTS);
+      return { x, y: y.map((value) => (Number.isNaN(value) ? null : value)) };
+    };
+    const lists = members.map((run) => linesOf(run, what));
+    /** A line, with a band around it where it is a mean. */
+    const curves = (lines: Line[], name: string, look: Look, weight: number): Series[] => {
+      const { steps, mean, least, greatest } = lines.length === 1 ? alone(lines) : spreadOf(lines);
+      const made = { ...look, name: named(name) };
+      const edge = (edge: "low" | "high", values: readonly number[]): Series => ({
+        ...{ name: `${made.name}, ${edge === "low" ? "smallest" : "largest"}`, colour: look.colour, edge },
+        ...line(smoothed(values, weight), steps),
+      });
+      return [
+        { ...made, ...line(smoothed(mean, weight), steps) },
+        ...(lines.length > 1 ? [edge("high", greatest), edge("low", least)] : []),
+        ...(weight > 0 ? [{ name: named("as it was"), colour: look.colour, faint: true, ...line(mean, steps) }] : []),
+      ];
+    };
+    const looks = lists.flatMap((each) => each.looks ?? []);
+    const own = lists.map((each) => each.own);
+    const look = { colour: drawn.length > 1 ? colour : 2, dashed: true, points: true };
     return [
-      { ...training, ...drawn(smoothed(own, smoothing), curve.step) },
-      ...(smoothing > 0 ? [{ name: named("as it was"), colour, faint: true, ...drawn(own, curve.step) }] : []),
-      {
-        name: named(lookedAt(run)),
-        colour: runs.length > 1 ? colour : 2,
-        dashed: true,
-        points: true,
-        ...drawn(test, curve.testStep),
-      },
+      ...curves(own, "training", { colour }, smoothing),
+      ...(looks.length > 0 ? curves(looks, lookedAt(first), look, 0) : []),
     ];
   });
 }
 
+type Look = Pick<Series, "colour" | "dashed" | "points">;
+
+/** One line as if it were the mean of several. */
+const alone = ([line]: readonly Line[]) => {
+  const { steps = [], values = [] } = line ?? {};
+  return { steps, mean: values, least: values, greatest: values };
+};
+
 /** Where the rates of runs changed. */
 export function marksOf(runs: readonly Run[], axis: Axis): Mark[] {
-  return runs.flatMap((run) =>
+  // Runs with several seeds have the same rates.
+  return joined(runs).flatMap(([run]) =>
     run.settings.rates
       .filter(({ step }) => step <= run.step)
       .map(({ step, lr }) => ({ x: placeOf(run, step, axis), text: `rate ${lr}`, colour: run.colour })),

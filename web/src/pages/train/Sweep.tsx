@@ -1,0 +1,239 @@
+/** A sweep: two lists of values, and a table that fills while it trains. Every cell is a run like any other. */
+
+import { useId, useState } from "react";
+import { useDevice } from "../../app/device.js";
+import { Button, Field, saveFile, Select, write } from "../../ui/index.js";
+import { SWEPT, type SweepGroup, type SweptName } from "../../work/groups.js";
+import type { DataSource } from "../../work/messages.js";
+import { isLive, newId } from "../../work/run.js";
+import { runs, type Run, type StartRequest } from "../../work/runs.js";
+import type { TrainSettings } from "../../work/settings.js";
+import { useChanges } from "../../work/store.js";
+import { type Cell, cellsOf, hindranceOf, readValues, reasonOf, settingsAt, sweepCsv } from "../../work/sweep.js";
+import { own } from "../../work/own.js";
+import { measuresOf } from "./measures.js";
+import { needsOf } from "./useContinue.js";
+import "./sweep.css";
+
+export interface SweepProps {
+  settings: TrainSettings;
+  source: DataSource | undefined;
+  /** Why nothing can be started. */
+  problem: string | undefined;
+  weights: StartRequest["weights"];
+  onMisfit: () => void;
+}
+
+const SETTINGS = Object.entries(SWEPT) as [SweptName, string][];
+
+interface Typed {
+  setting: SweptName;
+  text: string;
+}
+
+/** What stands in the fields, also after another page. */
+let remembered: [Typed, Typed] = [
+  { setting: "lr", text: "0.01, 0.001, 0.0001" },
+  { setting: "batch", text: "32, 128" },
+];
+
+/** The sweeps of this browser, the newest first. */
+function sweepsOf(list: readonly Run[]): SweepGroup[] {
+  const found = new Map<string, SweepGroup>();
+  for (const { group } of list) if (group?.kind === "sweep") found.set(group.id, group);
+  return [...found.values()].reverse();
+}
+
+export default function Sweep({ settings, source, problem, weights, onMisfit }: SweepProps) {
+  useChanges(runs.changes);
+  const { used, offer } = useDevice();
+  const [typed, setTyped] = useState(remembered);
+  const [chosen, setChosen] = useState("");
+  const whyId = useId();
+  const [down, across] = typed.map(({ setting, text }) => ({ setting, ...readValues(setting, text) }));
+  const sweeps = sweepsOf(runs.list);
+  const shown = sweeps.find(({ id }) => id === chosen) ?? sweeps[0];
+  const busy = runs.isBusy;
+  const wrong = down?.problem ?? across?.problem;
+  const group =
+    down?.problem === undefined && across?.problem === undefined && down !== undefined && across !== undefined
+      ? ({ kind: "sweep", id: "", down, across } satisfies SweepGroup)
+      : undefined;
+  const why =
+    wrong ??
+    (group && hindranceOf(group.down, group.across)) ??
+    problem ??
+    (offer.state === "looking" ? "Looking for a GPU" : busy ? "Another run is being trained" : undefined);
+  const count = group === undefined ? 0 : group.down.values.length * group.across.values.length;
+  const change = (place: 0 | 1, next: Partial<Typed>) => {
+    remembered = typed.map((each, index) => (index === place ? { ...each, ...next } : each)) as [Typed, Typed];
+    setTyped(remembered);
+  };
+  const start = () => {
+    if (group === undefined || source === undefined) return;
+    const begun = { ...group, id: newId() };
+    setChosen(begun.id);
+    runs.start(
+      ...begun.down.values.flatMap((row) =>
+        begun.across.values.map((column) => ({
+          ...{ settings: settingsAt(settings, begun, row, column), device: used, source, weights, onMisfit, group: begun },
+        })),
+      ),
+    );
+  };
+  return (
+    <div className="stack">
+      <div className="sweep-lists">
+        {([0, 1] as const).map((place) => {
+          const { setting, text } = typed[place];
+          const side = place === 0 ? "down" : "across";
+          const said = place === 0 ? down : across;
+          return (
+            <div key={side} className="fields">
+              <Select
+                label={`Setting ${side}`}
+                value={setting}
+                options={SETTINGS}
+                onChange={(next) => change(place, { setting: next })}
+              />
+              <Field label={`Values ${side}`} problem={said?.problem} hint="Divided by commas">
+                {(id) => (
+                  <input
+                    id={id}
+                    className="input"
+                    value={text}
+                    aria-invalid={said?.problem !== undefined}
+                    onChange={({ target }) => change(place, { text: target.value })}
+                  />
+                )}
+              </Field>
+            </div>
+          );
+        })}
+      </div>
+      <div className="buttons">
+        <Button kind="primary" disabled={why !== undefined} aria-describedby={whyId} onClick={start}>
+          Train {write.counted(count, "run")}
+        </Button>
+        <Button resting={!busy} onClick={() => runs.stop()}>
+          Stop the sweep
+        </Button>
+        <span className="panel-note" id={whyId}>
+          {why ?? "All other settings are those of the panels."}
+        </span>
+      </div>
+      {sweeps.length > 1 && shown !== undefined && (
+        <Select label="Sweep" value={shown.id} options={sweeps.map((each) => [each.id, nameOf(each)])} onChange={setChosen} />
+      )}
+      {shown !== undefined && <Results group={shown} />}
+    </div>
+  );
+}
+
+const nameOf = ({ down, across }: SweepGroup) =>
+  `${SWEPT[down.setting]} × ${SWEPT[across.setting].toLowerCase()}, ${down.values.length} × ${across.values.length}`;
+
+function Results({ group }: { group: SweepGroup }) {
+  const { used } = useDevice();
+  const { down, across } = group;
+  const cells = cellsOf(group, runs.list, runs.waiting);
+  const all = cells.flat();
+  const results = all.flatMap(({ run }) => run?.result?.accuracy ?? []);
+  const [worst, best] = [Math.min(...results), Math.max(...results)];
+  const missing = all.filter(({ run, waits }) => run === undefined && !waits);
+  const member = all.find(({ run }) => run !== undefined)?.run;
+  const train = () => {
+    const source = member && own.source(member.settings.data);
+    if (member === undefined || source === undefined) return;
+    runs.start(
+      ...missing.map(({ row, column }) => ({
+        ...{ settings: settingsAt(member.settings, group, row, column), device: used, source, group },
+      })),
+    );
+  };
+  const needs = member && needsOf(member);
+  return (
+    <>
+      <div className="table-frame" tabIndex={0} role="region" aria-label="Results of the sweep">
+        <table className="table sweep-table">
+          <caption>
+            {SWEPT[down.setting]} down, {SWEPT[across.setting].toLowerCase()} across;{" "}
+            {`test ${measuresOf(all.flatMap(({ run }) => run ?? []))}`}. A cell opens its run.
+          </caption>
+          <thead>
+            <tr>
+              <td />
+              {across.values.map((value) => (
+                <th key={value} scope="col" className="end">
+                  {value}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {cells.map((row, place) => (
+              <tr key={down.values[place]}>
+                <th scope="row">{down.values[place]}</th>
+                {row.map((cell) => (
+                  <Place key={cell.column} cell={cell} group={group} worst={worst} best={best} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <ul className="sweep-reasons" aria-label="Cells without a result that is kept">
+        {all.map((cell) => {
+          const reason = reasonOf(cell);
+          return (
+            reason !== undefined && (
+              <li key={`${cell.row} ${cell.column}`} className="panel-note">
+                {SWEPT[down.setting]} {cell.row}, {SWEPT[across.setting].toLowerCase()} {cell.column}: {reason}
+              </li>
+            )
+          );
+        })}
+      </ul>
+      <div className="buttons">
+        <Button kind="quiet" small onClick={() => saveFile("sweep.csv", sweepCsv(group, cells), "text/csv")}>
+          Export the table
+        </Button>
+        {missing.length > 0 && !runs.isBusy && (
+          <Button kind="quiet" small disabled={needs !== undefined} title={needs} onClick={train}>
+            Train the {write.counted(missing.length, "missing run")}
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Opens a run's details, and puts the focus beside them. */
+function openRun(run: Run): void {
+  runs.choose(run);
+  document.querySelector<HTMLElement>(`.runs [aria-label="Details of run ${run.number}"]`)?.focus();
+}
+
+function Place({ cell, group, worst, best }: { cell: Cell; group: SweepGroup; worst: number; best: number }) {
+  const { row, column, run, waits } = cell;
+  if (run === undefined) return <td className="end">{waits ? "waiting" : "not run"}</td>;
+  const { result, state, step, steps } = run;
+  const accuracy = result?.accuracy;
+  const words = [
+    accuracy === undefined ? (state === "failed" ? "failed" : "") : write.percent(accuracy),
+    isLive(run) ? `step ${write.count(step)} of ${write.count(steps)}` : state === "done" || state === "failed" ? "" : state,
+  ].filter((word) => word !== "");
+  const depth = accuracy === undefined ? 0 : Math.round(8 + (30 * (accuracy - worst)) / (best - worst || 1));
+  return (
+    <td className="end" style={{ background: `color-mix(in srgb, var(--good) ${depth}%, var(--card))` }}>
+      <button
+        type="button"
+        className={`sweep-cell ${accuracy === best && state === "done" ? "best" : ""}`}
+        aria-label={`${SWEPT[group.down.setting]} ${row}, ${SWEPT[group.across.setting].toLowerCase()} ${column}: ${words.join(", ")}. Open run ${run.number}`}
+        onClick={() => openRun(run)}
+      >
+        {words.join(", ")}
+      </button>
+    </td>
+  );
+}
