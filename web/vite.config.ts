@@ -4,6 +4,7 @@ import { copyFile, mkdir, readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { withAddress } from "./scripts/address.mjs";
 import { writeServiceWorker } from "./scripts/offline.mjs";
 
 /** The library's own test suite as a module, which the package does not ship: the Device page runs it. */
@@ -54,12 +55,7 @@ function keepOffline(): Plugin {
 
 /** Pictures in the previews of links must have whole addresses: `FLAMBEAU_ADDRESS` says where the app will be. */
 function nameAddress(): Plugin {
-  const address = process.env["FLAMBEAU_ADDRESS"];
-  return {
-    name: "address",
-    transformIndexHtml: (html) =>
-      address === undefined ? html : html.replace('content="./social.png"', `content="${new URL("social.png", address).href}"`),
-  };
+  return { name: "address", transformIndexHtml: (html) => withAddress(html, process.env["FLAMBEAU_ADDRESS"]) };
 }
 
 export default defineConfig({

@@ -9,5 +9,5 @@ export { colourOf, type Palette } from "./colour.js";
 export { PixelCanvas } from "./PixelCanvas.js";
 export { FileDrop } from "./FileDrop.js";
 export { useWidth } from "./useWidth.js";
-export { saveFile } from "./save.js";
+export { fileName, saveFile } from "./save.js";
 export * as write from "./write.js";

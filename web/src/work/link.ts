@@ -3,6 +3,7 @@
 import { readQuery, writeHash, writeQuery } from "../app/url.js";
 import type { Used } from "../app/device.js";
 import { seedsSchema } from "./groups.js";
+import { reachedSchema } from "./reached.js";
 import { trainSchema, type TrainSettings } from "./settings.js";
 
 /** What of a run a link speaks of. */
@@ -17,9 +18,9 @@ export interface Linked {
   seams: readonly number[];
 }
 
-/** What a link can say beside settings and device: how many seeds. */
+/** What a link can say beside settings and device: how many seeds, and what the run came to. */
 export type Said = Partial<typeof initial>;
-const saidSchema = { ...seedsSchema };
+const saidSchema = { ...seedsSchema, ...reachedSchema };
 const initial = readQuery(saidSchema, new URLSearchParams());
 
 /** The part of the address that says these settings in full, and the device, unless the best is to be taken. */

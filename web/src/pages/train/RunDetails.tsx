@@ -1,7 +1,8 @@
 /** All that is known of one run, and what can be done with it. */
 
 import { useEffect, useState } from "react";
-import { Button, Field, Figures, NumberField, saveFile, write } from "../../ui/index.js";
+import { Loaded } from "../../app/Loaded.js";
+import { Button, Field, Figures, fileName, NumberField, saveFile, write } from "../../ui/index.js";
 import { messageOf } from "../../work/errors.js";
 import { shortPrint } from "../../work/needs.js";
 import { bytesOf, canContinue, isLive } from "../../work/run.js";
@@ -11,9 +12,6 @@ import { writeQuery } from "../../app/url.js";
 import { testMeasure, writeResult } from "./measures.js";
 import { Shared, useShare } from "./Share.js";
 import { needsOf, useContinue, type GoingOn } from "./useContinue.js";
-
-/** A name that every file system takes. */
-const fileName = (name: string) => `${name.replace(/[^\p{L}\p{N}.]+/gu, "-").replace(/^-|-$/g, "") || "run"}.flambeau`;
 
 export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
   const { shareRun, ...shared } = useShare();
@@ -25,7 +23,7 @@ export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
     setProblem("");
     try {
       const { exportRun } = await import("../../work/runfile.js");
-      saveFile(fileName(run.name), await exportRun(run));
+      saveFile(fileName(run.name, "flambeau"), await exportRun(run));
     } catch (error) {
       setProblem(`The run cannot be exported: ${messageOf(error)}`);
     }
@@ -73,8 +71,22 @@ export default function RunDetails({ run, ...going }: { run: Run } & GoingOn) {
           {problem}
         </p>
       )}
+      {run.result !== undefined && !isLive(run) && <Card run={run} />}
       {run.checkpoint !== undefined && !isLive(run) && isOurs && <Branch key={run.id} run={run} {...going} />}
     </section>
+  );
+}
+
+const loadCard = () => import("./ResultCard.js");
+
+/** The result as a picture, made when it is asked for. */
+function Card({ run }: { run: Run }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Result card: the run as a picture, to copy or save</summary>
+      {isOpen && <Loaded name="card" load={loadCard} props={{ run }} />}
+    </details>
   );
 }
 

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { LinkToCopy, useCopy } from "../../ui/index.js";
 import { promiseOf, settingsHash, whatIsMissing } from "../../work/link.js";
+import { reachedBy } from "../../work/reached.js";
 import type { Run } from "../../work/runs.js";
 import type { TrainSettings } from "../../work/settings.js";
 
@@ -19,7 +20,7 @@ export function useShare() {
   return {
     copied,
     sentences,
-    shareRun: (run: Run) => send(settingsHash(run.settings, run.device), promiseOf(run).sentences),
+    shareRun: (run: Run) => send(settingsHash(run.settings, run.device, { reached: reachedBy(run) }), promiseOf(run).sentences),
     shareSettings: (settings: TrainSettings, seeds: number) =>
       send(settingsHash(settings, wanted === "best" ? undefined : wanted, { seeds }), [
         "It opens this page with these settings.",

@@ -10,6 +10,7 @@ import { imported } from "../../work/imported.js";
 import { seedsSchema } from "../../work/groups.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
+import { reachedSchema } from "../../work/reached.js";
 import { trainSchema } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
 import { Controls } from "./Controls.js";
@@ -19,6 +20,7 @@ import { Files } from "./Files.js";
 import { useFitting } from "./useFitting.js";
 import { Inside } from "./Inside.js";
 import { Live } from "./Live.js";
+import { LinkResult } from "./LinkResult.js";
 import { ModelPanel } from "./ModelPanel.js";
 import { ResumeOffer } from "./ResumeOffer.js";
 import { RunsPanel } from "./RunsPanel.js";
@@ -29,7 +31,7 @@ import "./train.css";
 const loadLesson = () => import("../../lessons/LessonPanel.js");
 
 /** All that a link to this page can say. */
-const addressSchema = { ...trainSchema, ...seedsSchema };
+const addressSchema = { ...trainSchema, ...seedsSchema, ...reachedSchema };
 
 const MNIST = { shape: [1, 28, 28], classes: 10 };
 
@@ -64,6 +66,7 @@ export default function TrainPage() {
         A network learns to read pictures, here on your own machine. Press Start, then look inside while it learns.
       </PageHead>
       <Misread schema={addressSchema} />
+      <LinkResult settings={settings} />
       {isOn && <Loaded name="lesson" load={loadLesson} props={{}} />}
       <ResumeOffer {...going} />
       <div className={hidden.has("data") && hidden.has("model") && hidden.has("training") ? "train whole" : "train"}>
