@@ -60,6 +60,7 @@ export const tests = [
         ["Mistakes", ".gallery li"],
         ["Filters", ".filters canvas"],
         ["Weights and gradients", ".histogram rect"],
+        ["Network", ".network-drawing text"],
         ["Classes", ".confusion td.right"],
       ]) {
         await press(view);
@@ -68,6 +69,17 @@ export const tests = [
         if (browser === "chromium" && view === "Classes") {
           await page.evaluate(() => document.querySelector(".confusion").scrollIntoView({ block: "center" }));
           await picture("inside");
+        }
+        if (view === "Network") {
+          const layers = await page.evaluate(() =>
+            [...document.querySelectorAll(".network-drawing li .visually-hidden")].map((each) => each.textContent),
+          );
+          assert(
+            layers.join("; ") ===
+              "Input: 1 × 28 × 28; Flatten: 784; Linear: 128, 100\u202f480 parameters; ReLU: 128; Linear: 10, 1\u202f290 parameters",
+            layers.join("; "),
+          );
+          await sees("4 layers, 101\u202f770 parameters.");
         }
       }
     },

@@ -1,31 +1,39 @@
-/** A look inside the model: confusion, classes, mistakes, filters, histograms. */
+/** A look inside the model: confusion, classes, mistakes, filters, histograms, and the network drawn. */
 
 import { memo, useState } from "react";
+import { Loaded } from "../../app/Loaded.js";
 import { Bars, Panel, PixelCanvas, Segments, write } from "../../ui/index.js";
 import type { Assessment, Histogram, Inspection } from "../../work/messages.js";
 import { runs, type Run } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
+import type { NetworkProps } from "./Network.js";
 import { Scatter } from "./Scatter.js";
 
-type View = "confusion" | "mistakes" | "filters" | "weights";
+type View = "confusion" | "mistakes" | "filters" | "weights" | "network";
 const VIEWS: readonly (readonly [View, string])[] = [
   ["confusion", "Classes"],
   ["mistakes", "Mistakes"],
   ["filters", "Filters"],
   ["weights", "Weights and gradients"],
+  ["network", "Network"],
 ];
 
 const NO_CLASSES: readonly string[] = [];
 const NO_SHAPE: readonly number[] = [];
 
-export function Inside() {
+const loadNetwork = () => import("./Network.js");
+
+/** `network`: what the panels say, which is drawn while there is no run. */
+export function Inside({ network }: { network: NetworkProps }) {
   useChanges(runs.changes);
   const [view, setView] = useState<View>("confusion");
   const looked = runs.list.filter(({ assessment, inspection }) => assessment !== undefined || inspection !== undefined);
   const run = runs.chosen ?? looked.find((each) => each === runs.active) ?? looked.at(-1);
   return (
     <Panel title="Inside" note={<Segments label="What to look at" value={view} options={VIEWS} onChange={setView} />}>
-      {run === undefined ? (
+      {run === undefined && view === "network" ? (
+        <Loaded name="network" load={loadNetwork} props={network} />
+      ) : run === undefined ? (
         <p className="empty">
           Which digits are confused, what the first layer looks for, how weights and gradients spread: all of it appears while the
           network learns.
@@ -37,14 +45,29 @@ export function Inside() {
               Run {run.number}, {run.name}
             </p>
           )}
-          <Look run={run} view={view} />
+          {view === "network" ? (
+            <Loaded
+              name="network"
+              load={loadNetwork}
+              props={run.set === undefined ? { ...network, layers: run.settings.layers } : drawnOf(run.settings.layers, run.set)}
+            />
+          ) : (
+            <Look run={run} view={view} />
+          )}
         </>
       )}
     </Panel>
   );
 }
 
-function Look({ run, view }: { run: Run; view: View }) {
+/** The network of a run. */
+const drawnOf = (layers: string, { shape, classes, number }: NonNullable<Run["set"]>): NetworkProps => ({
+  layers,
+  input: shape,
+  outputs: number === undefined ? classes.length : 1,
+});
+
+function Look({ run, view }: { run: Run; view: Exclude<View, "network"> }) {
   const { assessment, inspection } = run;
   const classes = run.set?.classes ?? NO_CLASSES;
   const shape = run.set?.shape ?? NO_SHAPE;

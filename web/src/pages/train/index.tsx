@@ -89,7 +89,7 @@ export default function TrainPage() {
           <Controls going={going} {...begin} />
           <Live />
           {!hidden.has("curves") && <Curves />}
-          {!hidden.has("inside") && <Inside />}
+          {!hidden.has("inside") && <Inside network={{ layers: settings.layers, input, outputs: classes }} />}
           {!hidden.has("runs") && <RunsPanel {...going} />}
           {!hidden.has("runs") && <SweepPanel {...begin} />}
           {!hidden.has("files") && <Files settings={settings} source={source} change={change} />}
