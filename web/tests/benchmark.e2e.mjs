@@ -50,7 +50,7 @@ export const tests = [
   {
     name: "the peers load from this host and run beside ours",
     async run(context) {
-      const { open, press, page, picture, address } = context;
+      const { open, press, page, address } = context;
       const elsewhere = [];
       page.on(
         "request",
@@ -71,7 +71,6 @@ export const tests = [
         rows.filter((row) => row[0].startsWith("Training")).every((row) => row[7].replace(/\D/g, "") === String(parameters + 1)),
         "not every gradient was compared",
       );
-      await picture("benchmark");
     },
   },
   ...[

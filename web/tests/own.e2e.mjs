@@ -120,8 +120,6 @@ export const tests = [
             .textContent,
       );
       assert(parseFloat(explained) > 95, `only ${explained} is explained`);
-      await page.evaluate(() => document.querySelector(".own-steps").scrollIntoView());
-      await context.picture("own-data");
       const points = await page.evaluate(() => document.querySelectorAll(".panel:not(.live) .scatter circle").length);
       assert(points === 28, `${points} predictions are shown`);
       await press("Mistakes");

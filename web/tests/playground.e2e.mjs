@@ -86,9 +86,9 @@ export const tests = [
     },
   },
   {
-    name: "spirals learn, and the picture for the docs",
+    name: "spirals learn",
     async run(context) {
-      const { open, press, page, picture } = context;
+      const { open, press, page } = context;
       await open("playground?seed=1&lr=0.03&device=cpu");
       await ready(context);
       const first = await figure(page, "Train loss");
@@ -96,7 +96,6 @@ export const tests = [
       await reaches(context, 2000);
       const last = await figure(page, "Train loss");
       assert(last < 0.35 * first, `the loss went from ${first} to ${last}`);
-      await picture("playground");
     },
   },
   {

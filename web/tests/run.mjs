@@ -1,6 +1,6 @@
 // The app's end-to-end tests, on the built app: `node tests/run.mjs [chromium|firefox] [part of a name] [--pictures]`.
-// Each tests/<page>.e2e.mjs exports `tests`: objects { name, run(context), browsers?, launch?, page? }. A test fails when it
-// throws, when the console shows an error, and when it takes too long. `--pictures` saves screenshots in docs/images/.
+// Each tests/<page>.e2e.mjs exports `tests`: objects { name, run(context), browsers?, launch?, page?, seconds? }. A test fails
+// when it throws, when the console shows an error, and when it takes too long. `--pictures` saves screenshots in docs/images/.
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -47,12 +47,11 @@ for (const name of BROWSERS) {
     const context = await makeContext(browser, server.address, { pictures, page: test.page });
     let problem;
     let late;
+    const { seconds = MOST_SECONDS } = test;
     try {
       await Promise.race([
         test.run(context),
-        new Promise(
-          (_, reject) => (late = setTimeout(() => reject(new Error(`not done after ${MOST_SECONDS} s`)), MOST_SECONDS * 1000)),
-        ),
+        new Promise((_, reject) => (late = setTimeout(() => reject(new Error(`not done after ${seconds} s`)), seconds * 1000))),
       ]);
       if (context.errors.length > 0) problem = `the console shows errors:\n    ${context.errors.join("\n    ")}`;
     } catch (error) {

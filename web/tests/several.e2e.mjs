@@ -36,7 +36,7 @@ export const tests = [
   {
     name: "three seeds train one after the other: a mean with a band in the charts, mean ± deviation in the table, each run its own",
     async run(context) {
-      const { open, press, fill, until, page, accessible, sees } = context;
+      const { open, press, fill, until, page, accessible, sees, picture } = context;
       await open("train?device=cpu&steps=60&seed=5");
       await fill("Seeds", "3");
       await press("Share link");
@@ -79,6 +79,11 @@ export const tests = [
       });
       assert(band > 100, `only ${band} pixels of a band`);
       await accessible();
+      await page.evaluate(() => {
+        document.querySelector(".panel:has(.curves)").scrollIntoView();
+        scrollBy(0, -68);
+      });
+      await picture("seeds");
       await page.setViewport({ width: 360, height: 740 });
       assert((await tooWide(context)) <= 0, `the page is ${await tooWide(context)} px too wide for a phone`);
       await page.setViewport({ width: 1280, height: 900 });
@@ -103,7 +108,7 @@ export const tests = [
   {
     name: "a sweep over two settings fills its table; a cell opens its run, one that fails says why, and the table goes out",
     async run(context) {
-      const { open, press, fill, until, page, accessible, sees } = context;
+      const { open, press, fill, until, page, accessible, sees, picture } = context;
       await open("train?device=cpu&steps=40&optimizer=sgd&layers=flatten_linear-64_linear-64_linear-10");
       await press("Set up a sweep");
       await fill("Values down", "0.1, 99, 0.1x");
@@ -119,6 +124,8 @@ export const tests = [
       assert(table[1].join() === "failed,failed", JSON.stringify(table));
       await sees("Learning rate 99, batch size 16: the loss is");
       await accessible();
+      await page.evaluate(() => document.querySelector(".sweep").scrollIntoView({ block: "center" }));
+      await picture("sweep");
       // A cell opens its run: the one with its values.
       await press(`Learning rate 0.1, batch size 16: ${table[0][0]}. Open run 1`);
       await until(
@@ -150,6 +157,7 @@ export const tests = [
   },
   {
     name: "a sweep can be stopped; what was not run says so, and is trained later",
+    browsers: ["chromium", "firefox"],
     async run(context) {
       const { open, press, fill, until, page, sees } = context;
       await open("train?device=cpu&steps=3000&epochs=1000&layers=flatten_linear-10");

@@ -29,7 +29,7 @@ export const tests = [
     name: "MNIST rises over 90 %, with a pause, single steps, and another rate on the way",
     browsers: ["chromium", "firefox"],
     async run(context) {
-      const { open, press, until, sees, accessible, picture, page, browser } = context;
+      const { open, press, until, sees, accessible, page, browser } = context;
       await open("train?device=software&steps=360&lr=0.003");
       await press("Start");
       await reaches(context, 40);
@@ -50,7 +50,6 @@ export const tests = [
       await sees("Learning rate 0.002 from step");
       await press("Resume");
       await reaches(context, 150);
-      if (browser === "chromium") await picture("train");
       await finishes(context);
       const accuracy = parseFloat(await figure(context, "Test accuracy"));
       assert(accuracy > 90, `${accuracy} % is not over 90 %`);
@@ -66,10 +65,6 @@ export const tests = [
         await press(view);
         await until((mark) => document.querySelectorAll(mark).length >= 8, mark, view);
         if (browser === "chromium") await accessible();
-        if (browser === "chromium" && view === "Classes") {
-          await page.evaluate(() => document.querySelector(".confusion").scrollIntoView({ block: "center" }));
-          await picture("inside");
-        }
         if (view === "Network") {
           const layers = await page.evaluate(() =>
             [...document.querySelectorAll(".network-drawing li .visually-hidden")].map((each) => each.textContent),

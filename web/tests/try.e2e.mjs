@@ -99,7 +99,6 @@ export const tests = [
         );
       }
       await accessible();
-      await context.picture("try");
       await fill("width", "wide");
       await sees("is not a number: “wide”");
       await says(context, "?");

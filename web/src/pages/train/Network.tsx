@@ -12,9 +12,9 @@ export interface NetworkProps {
   outputs: number;
 }
 
-const [WIDTH, HEIGHT, GAP, MIDDLE] = [360, 46, 18, 165] as const;
+const [WIDTH, HEIGHT, GAP, MIDDLE] = [360, 46, 20, 155] as const;
 /** Half of the widest box, and of the narrowest. */
-const [MOST, LEAST] = [140, 26] as const;
+const [MOST, LEAST] = [132, 40] as const;
 
 export default function Network({ layers, input, outputs }: NetworkProps) {
   const boxes = useMemo(() => boxesOf(readLayers(layers) ?? [], input, outputs), [layers, input, outputs]);
@@ -23,7 +23,7 @@ export default function Network({ layers, input, outputs }: NetworkProps) {
     <figure className="network-drawing">
       <ol aria-label="Layers of the network">
         {boxes.map((box, place) => (
-          <li key={place} className={box.problem === undefined ? box.kind : "wrong"}>
+          <li key={place} className={`drawn-${box.problem === undefined ? box.kind : "wrong"}`}>
             <span className="visually-hidden">{wordsOf(box)}</span>
             <Layer box={box} isLast={place === boxes.length - 1} />
           </li>
@@ -47,7 +47,7 @@ function Layer({ box, isLast }: { box: Box; isLast: boolean }) {
     [MIDDLE + below, HEIGHT],
     [MIDDLE - below, HEIGHT],
   ];
-  const right = MIDDLE + Math.max(above, below) + 24;
+  const right = MIDDLE + Math.max(above, below) + 18;
   return (
     <svg viewBox={`0 0 ${WIDTH} ${isLast ? HEIGHT + 1 : HEIGHT + GAP}`} aria-hidden="true">
       <polygon points={corners.map((corner) => corner.join()).join(" ")} />
@@ -60,7 +60,7 @@ function Layer({ box, isLast }: { box: Box; isLast: boolean }) {
       </text>
       {shortcut && (
         <>
-          <path className="network-line" d={`M${MIDDLE} -9 H${right} V${HEIGHT + 8} H${MIDDLE + 7}`} />
+          <path className="network-line" d={`M${MIDDLE} -6 H${right} V${HEIGHT + 6} H${MIDDLE + 1}`} />
           <text x={right + 5} y={HEIGHT / 2 + 4} className="network-plus">
             + input
           </text>

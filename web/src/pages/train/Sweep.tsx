@@ -76,7 +76,8 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
     runs.start(
       ...begun.down.values.flatMap((row) =>
         begun.across.values.map((column) => ({
-          ...{ settings: settingsAt(settings, begun, row, column), device: used, source, weights, onMisfit, group: begun },
+          ...{ settings: settingsAt(settings, begun, row, column), name: nameAt(begun, row, column), device: used },
+          ...{ source, weights, onMisfit, group: begun },
         })),
       ),
     );
@@ -133,6 +134,10 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
 const nameOf = ({ down, across }: SweepGroup) =>
   `${SWEPT[down.setting]} × ${SWEPT[across.setting].toLowerCase()}, ${down.values.length} × ${across.values.length}`;
 
+/** What a cell stands for; its run is called so. */
+const nameAt = ({ down, across }: SweepGroup, row: string, column: string) =>
+  `${SWEPT[down.setting]} ${row}, ${SWEPT[across.setting].toLowerCase()} ${column}`;
+
 function Results({ group }: { group: SweepGroup }) {
   const { used } = useDevice();
   const { down, across } = group;
@@ -147,19 +152,21 @@ function Results({ group }: { group: SweepGroup }) {
     if (member === undefined || source === undefined) return;
     runs.start(
       ...missing.map(({ row, column }) => ({
-        ...{ settings: settingsAt(member.settings, group, row, column), device: used, source, group },
+        ...{ settings: settingsAt(member.settings, group, row, column), name: nameAt(group, row, column), device: used },
+        ...{ source, group },
       })),
     );
   };
   const needs = member && needsOf(member);
   return (
     <>
+      <p className="panel-note">
+        {SWEPT[down.setting]} down, {SWEPT[across.setting].toLowerCase()} across: test{" "}
+        {measuresOf(all.flatMap(({ run }) => run ?? []))}. A cell opens its run.
+      </p>
       <div className="table-frame" tabIndex={0} role="region" aria-label="Results of the sweep">
         <table className="table sweep-table">
-          <caption>
-            {SWEPT[down.setting]} down, {SWEPT[across.setting].toLowerCase()} across;{" "}
-            {`test ${measuresOf(all.flatMap(({ run }) => run ?? []))}`}. A cell opens its run.
-          </caption>
+          <caption className="visually-hidden">{nameOf(group)}</caption>
           <thead>
             <tr>
               <td />
@@ -188,7 +195,7 @@ function Results({ group }: { group: SweepGroup }) {
           return (
             reason !== undefined && (
               <li key={`${cell.row} ${cell.column}`} className="panel-note">
-                {SWEPT[down.setting]} {cell.row}, {SWEPT[across.setting].toLowerCase()} {cell.column}: {reason}
+                {nameAt(group, cell.row, cell.column)}: {reason}
               </li>
             )
           );
@@ -229,7 +236,7 @@ function Place({ cell, group, worst, best }: { cell: Cell; group: SweepGroup; wo
       <button
         type="button"
         className={`sweep-cell ${accuracy === best && state === "done" ? "best" : ""}`}
-        aria-label={`${SWEPT[group.down.setting]} ${row}, ${SWEPT[group.across.setting].toLowerCase()} ${column}: ${words.join(", ")}. Open run ${run.number}`}
+        aria-label={`${nameAt(group, row, column)}: ${words.join(", ")}. Open run ${run.number}`}
         onClick={() => openRun(run)}
       >
         {words.join(", ")}

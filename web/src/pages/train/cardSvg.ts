@@ -64,10 +64,10 @@ function answers({ samples }: Assessment, classes: readonly string[], pictures: 
     .map((address, place) => {
       const sample = samples[place];
       if (sample === undefined) return "";
-      const x = 60 + place * 60;
+      const x = 60 + place * 56;
       const said = cut(classes[sample.answer] ?? "", 6);
       const look = `fill="${sample.answer === sample.label ? GOOD : BAD}" text-anchor="middle"`;
-      return `<image x="${x}" y="500" width="50" height="50" href="${address}" image-rendering="pixelated"/>${text(x + 25, 572, 18, said, look)}`;
+      return `<image x="${x}" y="502" width="46" height="46" href="${address}" image-rendering="pixelated"/>${text(x + 23, 572, 18, said, look)}`;
     })
     .join("\n");
 }
