@@ -111,12 +111,14 @@ export const tests = [
       const { open, press, fill, until, page, accessible, sees, picture } = context;
       await open("train?device=cpu&steps=40&optimizer=sgd&layers=flatten_linear-64_linear-64_linear-10");
       await press("Set up a sweep");
+      await until(() => document.activeElement.tagName === "SELECT", undefined, "the focus in the sweep's first field", 10);
       await fill("Values down", "0.1, 99, 0.1x");
       await sees("Learning rate: “0.1x” cannot be used");
       await accessible();
       await fill("Values down", "0.1, 99");
       await fill("Values across", "16; 64");
       await press("Train 4 runs");
+      await until(() => document.activeElement.innerText === "Stop the sweep", undefined, "the focus on Stop", 10);
       await until(() => document.querySelector(".sweep-table")?.innerText.includes("waiting"), undefined, "cells that wait");
       await sweepEnds(context);
       const table = await cells(context);

@@ -109,13 +109,13 @@ export const tests = [
       await choose("Data set", "csv");
       await bring("Choose files", text("prices.csv", PRICES));
       await sees("“price” is predicted");
-      await show(".own-steps");
-      await picture("own-data");
       await type("Most steps", 0);
       await type("Learning rate", 0.01);
       await press("Start");
       await until(() => document.querySelectorAll(".run-name").length === 2, undefined, "the second run");
       await finishes(context);
+      await show(".own-steps");
+      await picture("own-data");
       await follow("Try the model");
       await arrives(context, "Try");
       await type("width", 3);

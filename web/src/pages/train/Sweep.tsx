@@ -1,6 +1,6 @@
 /** A sweep: two lists of values, and a table that fills while it trains. Every cell is a run like any other. */
 
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { useDevice } from "../../app/device.js";
 import { Button, Field, saveFile, Select, write } from "../../ui/index.js";
 import { SWEPT, type SweepGroup, type SweptName } from "../../work/groups.js";
@@ -22,6 +22,8 @@ export interface SweepProps {
   problem: string | undefined;
   weights: StartRequest["weights"];
   onMisfit: () => void;
+  /** It was asked for just now: the keyboard's focus goes on in it. */
+  isAsked: boolean;
 }
 
 const SETTINGS = Object.entries(SWEPT) as [SweptName, string][];
@@ -44,12 +46,18 @@ function sweepsOf(list: readonly Run[]): SweepGroup[] {
   return [...found.values()].reverse();
 }
 
-export default function Sweep({ settings, source, problem, weights, onMisfit }: SweepProps) {
+export default function Sweep({ settings, source, problem, weights, onMisfit, isAsked }: SweepProps) {
   useChanges(runs.changes);
   const { used, offer } = useDevice();
   const [typed, setTyped] = useState(remembered);
   const [chosen, setChosen] = useState("");
   const whyId = useId();
+  const all = useRef<HTMLDivElement>(null);
+  // Whoever starts it may want to stop it; the button that was pressed rests or goes.
+  const stop = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isAsked) all.current?.querySelector("select")?.focus();
+  }, [isAsked]);
   const [down, across] = typed.map(({ setting, text }) => ({ setting, ...readValues(setting, text) }));
   const sweeps = sweepsOf(runs.list);
   const shown = sweeps.find(({ id }) => id === chosen) ?? sweeps[0];
@@ -73,6 +81,7 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
     if (group === undefined || source === undefined) return;
     const begun = { ...group, id: newId() };
     setChosen(begun.id);
+    stop.current?.focus();
     runs.start(
       ...begun.down.values.flatMap((row) =>
         begun.across.values.map((column) => ({
@@ -83,7 +92,7 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
     );
   };
   return (
-    <div className="stack">
+    <div className="stack" ref={all}>
       <div className="sweep-lists">
         {([0, 1] as const).map((place) => {
           const { setting, text } = typed[place];
@@ -116,7 +125,7 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
         <Button kind="primary" disabled={why !== undefined} aria-describedby={whyId} onClick={start}>
           Train {write.counted(count, "run")}
         </Button>
-        <Button resting={!busy} onClick={() => runs.stop()}>
+        <Button ref={stop} resting={!busy} onClick={() => runs.stop()}>
           Stop the sweep
         </Button>
         <span className="panel-note" id={whyId}>
@@ -126,7 +135,7 @@ export default function Sweep({ settings, source, problem, weights, onMisfit }: 
       {sweeps.length > 1 && shown !== undefined && (
         <Select label="Sweep" value={shown.id} options={sweeps.map((each) => [each.id, nameOf(each)])} onChange={setChosen} />
       )}
-      {shown !== undefined && <Results group={shown} />}
+      {shown !== undefined && <Results group={shown} onStart={() => stop.current?.focus()} />}
     </div>
   );
 }
@@ -138,7 +147,7 @@ const nameOf = ({ down, across }: SweepGroup) =>
 const nameAt = ({ down, across }: SweepGroup, row: string, column: string) =>
   `${SWEPT[down.setting]} ${row}, ${SWEPT[across.setting].toLowerCase()} ${column}`;
 
-function Results({ group }: { group: SweepGroup }) {
+function Results({ group, onStart }: { group: SweepGroup; onStart: () => void }) {
   const { used } = useDevice();
   const { down, across } = group;
   const cells = cellsOf(group, runs.list, runs.waiting);
@@ -150,6 +159,7 @@ function Results({ group }: { group: SweepGroup }) {
   const train = () => {
     const source = member && own.source(member.settings.data);
     if (member === undefined || source === undefined) return;
+    onStart();
     runs.start(
       ...missing.map(({ row, column }) => ({
         ...{ settings: settingsAt(member.settings, group, row, column), name: nameAt(group, row, column), device: used },

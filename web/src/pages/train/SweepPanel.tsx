@@ -9,14 +9,14 @@ import type { SweepProps } from "./Sweep.js";
 
 const loadSweep = () => import("./Sweep.js");
 
-export function SweepPanel(props: SweepProps) {
+export function SweepPanel(props: Omit<SweepProps, "isAsked">) {
   useChanges(runs.changes);
   const [isOpen, setOpen] = useState(false);
   const isThere = runs.list.some(({ group }) => group?.kind === "sweep");
   return (
     <Panel className="sweep" title="Sweep" note="Two settings against each other">
       {isOpen || isThere ? (
-        <Loaded name="sweep" load={loadSweep} props={props} />
+        <Loaded name="sweep" load={loadSweep} props={{ ...props, isAsked: isOpen }} />
       ) : (
         <div className="buttons">
           <Button onClick={() => setOpen(true)}>Set up a sweep</Button>
