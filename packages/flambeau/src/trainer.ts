@@ -25,7 +25,7 @@ export interface Progress {
   step: number;
   steps: number;
   epoch: number;
-  /** Means since the last report. */
+  /** Means since the last report; `gradNorm`, where it is asked for, is of this step. */
   metrics: Record<string, number>;
   lr: number;
   samplesPerSecond: number;

@@ -83,7 +83,7 @@ function drawMarks(chart: uPlot, marks: readonly Mark[]): void {
   ctx.restore();
 }
 
-/** The bands between edges. The first series of the chart is the axis. */
+/** The bands between edges. The first series of the chart is the axis; the theme's colours are six digits, which two more make thin. */
 function bandsOf(series: readonly Series[]): uPlot.Band[] {
   return series.flatMap(({ edge, colour }, place) =>
     edge === "high" ? [{ series: [place + 1, place + 2], fill: `${cssColour(`--series-${colour}`)}33` }] : [],

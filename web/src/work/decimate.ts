@@ -85,13 +85,14 @@ function firstAt(count: number, x: (index: number) => number, value: number): nu
 
 /**
  * The points from `from` to `to` of the horizontal axis and one beyond each end: those of the curve where they are at most
- * `most`, otherwise the range of each bucket as two points. `x` must not fall.
+ * `most`, otherwise the range of each bucket as two points, or what it has of the `side` that is asked for. `x` must not fall.
  */
 export function decimated(
   pyramid: Pyramid,
   x: (index: number) => number,
   [from, to]: readonly [number, number],
   most: number,
+  side?: "least" | "greatest",
 ): Points {
   const { values } = pyramid;
   const first = Math.max(firstAt(values.length, x, from) - 1, 0);
@@ -112,8 +113,9 @@ export function decimated(
     const [low, high] = pyramid.range(level, bucket);
     const [begin, last] = [bucket * size, Math.min((bucket + 1) * size, values.length) - 1];
     const rises = (values[begin] ?? 0) <= (values[last] ?? 0);
-    add(begin, rises ? low : high);
-    if (last > begin) add(last, rises ? high : low);
+    const [one, other] = side === "least" ? [low, low] : side === "greatest" ? [high, high] : rises ? [low, high] : [high, low];
+    add(begin, one);
+    if (last > begin) add(last, other);
   }
   return points;
 }

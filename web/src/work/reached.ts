@@ -21,10 +21,10 @@ const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /** Enough digits to tell runs apart. */
 const DIGITS = 9;
 
-/** A fingerprint of settings: FNV-1a of what a link says of them. */
+/** A fingerprint of settings: FNV-1a of those that are not as at the beginning, so that settings to come do not change it. */
 export function printOf(settings: TrainSettings): string {
   let hash = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(writeQuery(trainSchema, settings, true).toString()))
+  for (const byte of new TextEncoder().encode(writeQuery(trainSchema, settings).toString()))
     hash = Math.imul(hash ^ byte, 0x01000193);
   return (hash >>> 0).toString(36);
 }

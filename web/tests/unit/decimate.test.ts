@@ -43,6 +43,21 @@ test("however long a curve is, as many points are drawn, and as many places are 
   }
 });
 
+test("the edges of a band, drawn in few points, hold all that lies between them", () => {
+  const [low, high] = [noise(5000), noise(5000, 2).map((value) => value + 1)];
+  const edge = (values: number[], side: "least" | "greatest") =>
+    decimated(new Pyramid(values), (index) => index, [0, 5000], 200, side);
+  const [below, above] = [edge(low, "least"), edge(high, "greatest")];
+  assert.deepEqual(below.x, above.x);
+  for (let place = 0; place < below.x.length; place += 2) {
+    const [begin = 0, last = begin] = [below.x[place], below.x[place + 1]];
+    assert.equal(below.y[place], Math.min(...low.slice(begin, last + 1)));
+    assert.equal(above.y[place], Math.max(...high.slice(begin, last + 1)));
+    assert.deepEqual([below.y[place + 1], above.y[place + 1]], [below.y[place], above.y[place]]);
+  }
+  assert.deepEqual(edge([3, 1, 2], "least"), { x: [0, 1, 2], y: [3, 1, 2] });
+});
+
 test("what is drawn in place of many points has their ranges, and rises where they do", () => {
   const values = noise(5000).map((value, place) => value + place / 100);
   values[3210] = 999;

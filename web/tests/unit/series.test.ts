@@ -97,6 +97,14 @@ test("runs with several seeds that have ended are a mean with a band from the sm
   cutCurve(three.curve, 10);
   assert.deepEqual(seriesOf([one, two, three], "loss", drawing)[0]?.y, [6, 3, 1.5]);
   assert.equal(marksOf([one, two], "steps").length, 1);
+  const slowed = { ...two, settings: { ...two.settings, rates: [...two.settings.rates, { step: 25, lr: 0.01 }] } };
+  assert.deepEqual(
+    marksOf([one, slowed], "steps").map(({ x, text }) => [x, text]),
+    [
+      [20, "rate 0.25"],
+      [25, "rate 0.01"],
+    ],
+  );
   const [gradient] = seriesOf([one, two], "gradient", drawing);
   assert.deepEqual(
     [gradient?.x, gradient?.y],

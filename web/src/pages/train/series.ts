@@ -83,8 +83,8 @@ export function seriesOf(runs: readonly Run[], what: What, { axis, smoothing, vi
     const named = (name: string) => [drawn.length > 1 ? `${number} ` : "", name, members.length > 1 ? ", mean" : ""].join("");
     // Where a step stands for several runs is the mean of where each has it.
     const place = (step: number) => members.reduce((sum, run) => sum + placeOf(run, step, axis), 0) / members.length;
-    const line = (values: readonly number[], steps: readonly number[]) => {
-      const { x, y } = decimated(pyramidOf(values), (index) => place(steps[index] ?? 0), part, MOST_POINTS);
+    const line = (values: readonly number[], steps: readonly number[], side?: "least" | "greatest") => {
+      const { x, y } = decimated(pyramidOf(values), (index) => place(steps[index] ?? 0), part, MOST_POINTS, side);
       return { x, y: y.map((value) => (Number.isNaN(value) ? null : value)) };
     };
     const lists = members.map((run) => linesOf(run, what));
@@ -94,7 +94,7 @@ export function seriesOf(runs: readonly Run[], what: What, { axis, smoothing, vi
       const made = { ...look, name: named(name) };
       const edge = (edge: "low" | "high", values: readonly number[]): Series => ({
         ...{ name: `${made.name}, ${edge === "low" ? "smallest" : "largest"}`, colour: look.colour, edge },
-        ...line(smoothed(values, weight), steps),
+        ...line(smoothed(values, weight), steps, edge === "low" ? "least" : "greatest"),
       });
       return [
         { ...made, ...line(smoothed(mean, weight), steps) },
@@ -122,12 +122,16 @@ const alone = ([line]: readonly Line[]) => {
 
 /** Where the rates of runs changed. */
 export function marksOf(runs: readonly Run[], axis: Axis): Mark[] {
-  // Runs with several seeds have the same rates.
-  return joined(runs).flatMap(([run]) =>
-    run.settings.rates
-      .filter(({ step }) => step <= run.step)
-      .map(({ step, lr }) => ({ x: placeOf(run, step, axis), text: `rate ${lr}`, colour: run.colour })),
-  );
+  return joined(runs).flatMap((members) => {
+    // Runs with several seeds have the same rates, unless one was changed on the way.
+    const marked = new Map<string, Mark>();
+    for (const run of members)
+      for (const { step, lr } of run.settings.rates.filter((change) => change.step <= run.step)) {
+        const key = `${step} ${lr}`;
+        if (!marked.has(key)) marked.set(key, { x: placeOf(run, step, axis), text: `rate ${lr}`, colour: run.colour });
+      }
+    return [...marked.values()];
+  });
 }
 
 /** The ends of the axis. */
