@@ -1,5 +1,6 @@
 /** Sweeps: the values that are typed, the settings of each run, and the table that the runs fill. */
 
+import { writeCsv } from "./csv.js";
 import { SWEPT, type SweepGroup, type Swept, type SweptName } from "./groups.js";
 import { readRecord } from "./records.js";
 import { isLive, type Run } from "./run.js";
@@ -79,9 +80,6 @@ export function reasonOf({ run, waits }: Cell): string | undefined {
   return readRecord(run.id) === undefined ? "not kept: the browser's storage had no room for it" : undefined;
 }
 
-const quoted = (text: string | number) =>
-  /[",\n]/.test(String(text)) ? `"${String(text).replaceAll('"', '""')}"` : String(text);
-
 /** The table as a file: one cell in a row. */
 export function sweepCsv({ down, across }: SweepGroup, cells: readonly (readonly Cell[])[]): string {
   const head = [down.setting, across.setting, "run", "state", "part", "accuracy", "loss", "steps", "seconds", "why"];
@@ -91,5 +89,5 @@ export function sweepCsv({ down, across }: SweepGroup, cells: readonly (readonly
     const figures = [result?.part ?? "", result?.accuracy ?? "", result?.loss ?? "", step, seconds];
     return [row, column, number, state, ...figures, reasonOf(cell) ?? ""];
   });
-  return `${[head, ...rows].map((row) => row.map(quoted).join(",")).join("\n")}\n`;
+  return writeCsv([head, ...rows]);
 }

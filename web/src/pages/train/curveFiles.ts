@@ -1,15 +1,12 @@
 /** Curves as files: all points as a table or for TensorBoard, or what the charts show as a drawing. */
 
 import type { Series, View } from "../../ui/index.js";
+import { writeCsv } from "../../work/csv.js";
 import { rateAt } from "../../work/rates.js";
 import { lookedAt, type Run } from "../../work/run.js";
 import { eventFile, type Scalar } from "../../work/tensorboard.js";
 import { measureOf, measuresOf } from "./measures.js";
 import { placeOf, type Axis, type What } from "./series.js";
-
-/** A cell of a table; words with commas or quotes in them are quoted. */
-const cell = (value: string | number) =>
-  /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
 /** Every point of the runs, one in a row. */
 export function csvOf(runs: readonly Run[]): string {
@@ -35,7 +32,7 @@ export function csvOf(runs: readonly Run[]): string {
     ];
   });
   const head = ["run", "name", "part", "step", "epoch", "seconds", "loss", measuresOf(runs), "rate", "gradient norm"];
-  return `${[head, ...rows].map((row) => row.map(cell).join(",")).join("\n")}\n`;
+  return writeCsv([head, ...rows]);
 }
 
 /** Every point of a run for TensorBoard; its times are those of the training, without pauses. */
