@@ -39,6 +39,7 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         "chosen": chosen.name(), "device": chosen.to_string(), "adapters": list,
         "threads": std::thread::available_parallelism().map_or(1, usize::from),
         "features": chosen.features(),
+        "matrix_units": chosen.matrix_units(),
         "limits": limits.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect::<serde_json::Map<_, _>>(),
         "memory": memory.map(|memory| json!({ "in_use": memory.in_use, "peak": memory.peak, "pooled": memory.pooled })),
     });
@@ -47,6 +48,7 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         let features = chosen.features();
         let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
         lines.push(format!("  features: {features}"));
+        lines.extend(chosen.matrix_units().map(|units| format!("  matrix units: {units}")));
     }
     lines.extend(limits.iter().map(|(name, value)| format!("  {name}: {value}")));
     if let Some(memory) = memory {

@@ -190,6 +190,16 @@ impl Device {
         self.as_gpu().map(|gpu| gpu.runtime().feature_names()).unwrap_or_default()
     }
 
+    /// What products use of the GPU's matrix units, or why they use none; on the CPU, None. The first call makes a small
+    /// product to check them.
+    ///
+    /// ```
+    /// assert_eq!(flambeau::Device::cpu().matrix_units(), None);
+    /// ```
+    pub fn matrix_units(&self) -> Option<String> {
+        self.as_gpu().map(|gpu| gpu.runtime().matrix_units_described())
+    }
+
     /// Submissions, kernels, pipelines, buffers and transfers so far, counted where the queue is called.
     pub fn gpu_stats(&self) -> Option<GpuStats> {
         self.as_gpu().map(|gpu| gpu.runtime().stats())

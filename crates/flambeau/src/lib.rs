@@ -56,7 +56,7 @@ pub mod train;
 pub use backend::wgpu::runtime::PipelineStore;
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
-    AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MemoryStats,
+    AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MatrixUnits, MemoryStats,
     PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
 pub use device::Device;
@@ -64,7 +64,7 @@ pub use dtype::{DType, Element, Scalar};
 pub use engine::{PlanStats, Reading};
 pub use error::{Error, Result};
 #[cfg(feature = "gpu")]
-pub use ir::GpuSize;
+pub use ir::{GpuSize, Precision};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};

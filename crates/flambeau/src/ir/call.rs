@@ -4,7 +4,7 @@ use super::GpuSize;
 use super::access::Access;
 use super::kernel::{Fused, Place};
 use super::program::{Param, Tier};
-use super::{Meta, Program};
+use super::{Meta, Precision, Program, UnitKind};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::host::HostBuffer;
@@ -127,6 +127,10 @@ pub(crate) struct StructuredCall {
     pub subgroups: bool,
     /// How large it is.
     pub gpu: GpuSize,
+    /// How its shaders multiply small matrices as a whole, if they can.
+    pub units: Option<UnitKind>,
+    /// How precise products of f32 must be.
+    pub precision: Precision,
     /// What is done with each result instead of storing it: elementwise work over the result's elements in order, which
     /// reads the result as the operand after all its inputs.
     pub epilogue: Option<Box<Fused>>,
@@ -140,6 +144,7 @@ impl PartialEq for StructuredCall {
                 == (&other.inputs, &other.outputs, &other.epilogue)
             && (self.data_start, self.node, self.tier, self.subgroups, self.gpu)
                 == (other.data_start, other.node, other.tier, other.subgroups, other.gpu)
+            && (self.units, self.precision) == (other.units, other.precision)
             && self.block == other.block
     }
 }

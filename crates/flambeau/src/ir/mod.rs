@@ -12,12 +12,15 @@ pub(crate) mod call;
 mod gpu_size;
 pub(crate) mod kernel;
 mod map;
+mod matrix_units;
 pub(crate) mod program;
 mod reduce;
 mod view;
 
 pub use gpu_size::GpuSize;
 pub(crate) use map::Map;
+pub use matrix_units::Precision;
+pub(crate) use matrix_units::UnitKind;
 pub(crate) use program::Program;
 pub(crate) use reduce::{Reduce, ReduceKind};
 pub(crate) use view::View;

@@ -32,6 +32,7 @@ pub(crate) mod structured;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod units;
 pub(crate) mod view;
 
 use crate::calls::{Call, Methods, Signature};

@@ -28,6 +28,8 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         block: None,
         subgroups: false,
         gpu: Default::default(),
+        units: None,
+        precision: Default::default(),
         epilogue: None,
     }
 }
@@ -43,7 +45,7 @@ pub(super) fn validate(call: &StructuredCall) -> Vec<Program> {
 }
 
 /// Checks the shaders of a call, and those that may take their places.
-fn validate_tier(call: &StructuredCall) -> Vec<Program> {
+pub(super) fn validate_tier(call: &StructuredCall) -> Vec<Program> {
     let programs = call.op.wgsl(call).expect("the op has a shader");
     for (number, program) in programs.iter().enumerate() {
         validate_text(program);

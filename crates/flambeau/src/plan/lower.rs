@@ -84,6 +84,8 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         block: None,
         subgroups: false,
         gpu: GpuSize::default(),
+        units: None,
+        precision: Default::default(),
         epilogue: None,
     }
 }

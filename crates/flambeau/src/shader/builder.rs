@@ -23,6 +23,7 @@ pub(crate) struct Shader {
     pub subgroups: bool,
     /// Does it?
     uses_subgroups: bool,
+    uses_matrix_units: bool,
     /// Bytes of the call's scratch buffers.
     pub scratch: Vec<u64>,
     /// What it checks, if it reports faults.
@@ -107,12 +108,18 @@ impl Shader {
         takes
     }
 
+    /// It multiplies small matrices as a whole. Its entry point then has the numbers of subgroups, as with `takes_subgroups`.
+    pub fn takes_matrix_units(&mut self) {
+        (self.half, self.uses_subgroups, self.uses_matrix_units) = (true, true, true);
+    }
+
     /// The shader with this body of its entry point. There `group` is the workgroup's place in the grid of `groups`, and
     /// `thread` the thread's number in its workgroup.
     pub fn finish(self, entry: &Entry, body: &str) -> Program {
         let Shader { label, params, declarations, bindings, helpers, functions, half, .. } = self;
         let finds_numbers = params.finds_numbers();
         let mut source = String::from(if half { "enable f16;\n" } else { "" });
+        source += if self.uses_matrix_units { "enable wgpu_cooperative_matrix;\n" } else { "" };
         source += &declarations;
         if !params.list.is_empty() {
             let (binding, vectors) = (bindings.len(), params.vectors());

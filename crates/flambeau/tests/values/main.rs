@@ -21,6 +21,7 @@ mod hostile;
 mod io;
 mod layers;
 mod loss;
+mod matrix_units;
 mod models;
 mod op_suite;
 mod optim;

@@ -112,7 +112,8 @@ pub(super) fn programs_of(
         }
         Kernel::Structured(call) => {
             let gpu = config.gpu_size.unwrap_or_default();
-            let call = &StructuredCall { tier, subgroups, gpu, block, ..call.clone() };
+            let (units, precision) = (runtime.matrix_units(), config.precision.unwrap_or_default());
+            let call = &StructuredCall { tier, subgroups, gpu, units, precision, block, ..call.clone() };
             match config.avoid_barriers {
                 true => call.op.wgsl_without_barriers(call),
                 false => call.op.wgsl(call),

@@ -91,7 +91,7 @@ impl Text<'_> {
     }
 
     /// The elements of a whole product, in parts of a length.
-    fn elements(&self, product: Product, length: usize) -> Elements {
+    pub(super) fn elements(&self, product: Product, length: usize) -> Elements {
         let [columns, depth, groups] = [product.columns, product.depth, self.sizes.groups].map(|n| self.n(n));
         let [part_length, numel] = [length, self.call.outputs[0].1.numel()].map(|n| self.n(n));
         let weight = self.direction == Direction::Weight;

@@ -10,7 +10,7 @@
 //!
 //! - `cpu`: columns of windows and matrix products; plain loops where a group has one channel;
 //! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `phases` where they do
-//!   and a stride leaves gaps, `narrow` where a group has a channel or a few.
+//!   and a stride leaves gaps, `narrow` where a group has a channel or a few, `units` on matrix units.
 
 mod blocks;
 mod compact;
@@ -22,6 +22,7 @@ mod phases;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod units;
 mod wgsl;
 
 use super::case::Case;

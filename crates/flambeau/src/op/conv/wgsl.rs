@@ -15,6 +15,7 @@
 //! that fill the GPU are made by `large`, with a stride in `phases`. Where compiling is slow, `compact` makes all but those
 //! until a plan is hot. Adapters that pay dearly for barriers have `blocks`.
 
+use super::units::on_units;
 use super::{Direction, Sizes};
 use crate::dtype::DType;
 use crate::ir::GpuSize;
@@ -39,7 +40,9 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
     let by_phases = || text().by_phases();
     let whole = || match call.tier {
         Tier::Compact => text().compact(product),
-        _ => text().large(product).unwrap_or_else(|| text().tiled(product)),
+        _ => on_units(direction, sizes, call, product)
+            .or_else(|| text().large(product))
+            .unwrap_or_else(|| text().tiled(product)),
     };
     narrow.or_else(by_phases).unwrap_or_else(whole)
 }
@@ -109,9 +112,18 @@ impl Product {
 }
 
 impl<'a> Text<'a> {
-    fn new(direction: Direction, sizes: &'a Sizes, call: &'a StructuredCall) -> Text<'a> {
+    pub fn new(direction: Direction, sizes: &'a Sizes, call: &'a StructuredCall) -> Text<'a> {
+        Text::of(Shader::of(call, call.op.name()), direction, sizes, call)
+    }
+
+    /// With a shader that binds nothing yet.
+    pub fn of(
+        mut shader: Shader,
+        direction: Direction,
+        sizes: &'a Sizes,
+        call: &'a StructuredCall,
+    ) -> Text<'a> {
         let dtype = call.outputs[0].1.dtype;
-        let mut shader = Shader::of(call, call.op.name());
         shader.bind_elements(Bound::Input(0), "a", dtype, false);
         shader.bind_elements(Bound::Input(1), "b", dtype, false);
         (shader.specialise, shader.subgroups) = (true, call.subgroups);

@@ -3,7 +3,7 @@
 //!
 //! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
 //! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
-//! the first two until a plan is hot, where compiling is slow.
+//! the first two until a plan is hot, where compiling is slow. `units` multiplies on matrix units, where there are any and it pays.
 
 mod blocks;
 mod compact;
@@ -13,6 +13,7 @@ mod samples;
 mod simple;
 mod tiled;
 pub(super) mod tiling;
+mod units;
 
 use super::case::Case;
 use super::parts::sum_of_parts;
@@ -38,7 +39,7 @@ pub(crate) struct MatMul;
 const SIMPLE: usize = 8192;
 
 /// Sizes of one product.
-pub(super) struct Sizes {
+pub(in crate::op) struct Sizes {
     pub batches: usize,
     pub m: usize,
     pub n: usize,
@@ -105,6 +106,9 @@ impl Kernels for MatMul {
         let sizes = sizes(&a.shape, &c.shape);
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
+        }
+        if let Some((units, parts)) = tiling::on_units(&sizes, call) {
+            return Ok(units::programs(call, &sizes, units, parts));
         }
         let choice = Choice::of(&sizes, call.epilogue.is_some(), call.gpu);
         if call.tier == Tier::Compact {

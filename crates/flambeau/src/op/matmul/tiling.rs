@@ -1,7 +1,9 @@
 //! How the GPU's product is cut: chosen by shape, because a browser cannot time kernels.
 
 use super::Sizes;
-use crate::ir::GpuSize;
+use crate::ir::call::StructuredCall;
+use crate::ir::{GpuSize, UnitKind};
+use crate::op::units;
 
 /// Workgroups that keep a large GPU busy.
 const BUSY: usize = 128;
@@ -132,6 +134,58 @@ pub(in crate::op) fn large(
     let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
     let multiplications = (batches * m * n) as f64 * k as f64;
     best.filter(|_| multiplications >= LARGE).map(|(_, tile, parts)| (tile, parts))
+}
+
+/// Rows, columns and steps of K from which a product may be worth matrix units.
+const LEAST: usize = 32;
+/// What a product on matrix units costs beside its operations, in seconds: finding exponents.
+const EXPONENTS: f64 = 4e-6;
+/// Steps of K of a part on matrix units, at least.
+const LEAST_PART: usize = 256;
+/// Operations a second of products on matrix units that fill an NVIDIA H200 (2026-11-17).
+const UNITS_SPEED: f64 = 74e12;
+
+/// How a product is made on matrix units, and in how many parts, where there are any and they are faster.
+pub(in crate::op) fn on_units(sizes: &Sizes, call: &StructuredCall) -> Option<(UnitKind, usize)> {
+    // Browsers have none, and a page fetches no more than it needs.
+    let units = call.units.filter(|_| cfg!(not(target_arch = "wasm32")))?;
+    let Sizes { batches, m, n, k } = *sizes;
+    if m.min(n).min(k) < LEAST {
+        return None;
+    }
+    let (epilogue, gpu) = (call.epilogue.is_some(), call.gpu);
+    let [rows, columns] = units::TILE;
+    let fits = |parts: usize| {
+        let grid = [m.div_ceil(rows), n.div_ceil(columns), batches * parts];
+        grid.iter().all(|&count| count <= 65_535) && (parts - 1) * units::part_length(k, parts) < k
+    };
+    let most = (k / LEAST_PART).clamp(1, MAX_PARTS);
+    let timed =
+        (1..=most).filter(|&parts| fits(parts)).map(|parts| (seconds_on_units(sizes, parts, gpu), parts));
+    let (seconds, parts) = timed.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let plain =
+        large(sizes, MAX_PARTS, epilogue, gpu).map(|(tile, parts)| tile.seconds(sizes, parts, epilogue, gpu));
+    // What is played is there for tests.
+    let pays = units == UnitKind::Played || plain.is_some_and(|plain| seconds < plain);
+    pays.then_some((units, parts))
+}
+
+/// About the seconds a product takes on matrix units: as on one NVIDIA H200 (2026-11-17), whose processors have one workgroup
+/// each at a time.
+fn seconds_on_units(sizes: &Sizes, parts: usize, gpu: GpuSize) -> f64 {
+    let Sizes { batches, m, n, k } = *sizes;
+    let [rows, columns] = units::TILE;
+    let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns) * parts;
+    let in_turn = tiles.div_ceil(gpu.processors());
+    let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
+    let operations =
+        product(&[2, in_turn, GpuSize::Large.processors(), rows, columns, units::part_length(k, parts)]);
+    let of_parts = match parts {
+        1 => 0.0,
+        _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / gpu.bandwidth(),
+    };
+    let read = product(&[4, batches, m + n, k]) / gpu.bandwidth();
+    operations / UNITS_SPEED + of_parts + EXPONENTS + read
 }
 
 /// Steps of K of each of a number of parts: whole rounds.

@@ -1,7 +1,8 @@
 //! Adapters: what there is, which one a configuration takes, and what to say when none fits.
 
+use super::matrix_units::MatrixUnits;
 use crate::error::{Error, Result};
-use crate::ir::GpuSize;
+use crate::ir::{GpuSize, Precision};
 use std::fmt;
 
 /// How a GPU device is chosen and run.
@@ -41,6 +42,11 @@ pub struct GpuConfig {
     /// How large the GPU is; if it is not said, what the adapter says it is made of tells it. Browsers do not tell the library,
     /// but the npm package asks.
     pub gpu_size: Option<GpuSize>,
+    /// Whether products and convolutions run on matrix units.
+    pub matrix_units: MatrixUnits,
+    /// How precise those of f32 must be; if it is not said, the environment variable `FLAMBEAU_PRECISION` (`highest`, `high`)
+    /// does, and else the highest.
+    pub precision: Option<Precision>,
 }
 
 /// Whether the threads of a workgroup that reduce together look at each other's registers, subgroup by subgroup, where the
@@ -124,8 +130,16 @@ impl Default for GpuConfig {
             compact: cfg!(target_arch = "wasm32"),
             subgroups: Subgroups::default(),
             gpu_size: None,
+            matrix_units: MatrixUnits::default(),
+            precision: None,
         }
     }
+}
+
+/// The precision that the environment asks for.
+pub(super) fn precision_asked_for() -> Precision {
+    let asked = std::env::var("FLAMBEAU_PRECISION").ok();
+    asked.and_then(|name| name.parse().ok()).unwrap_or_default()
 }
 
 /// Which kind of GPU comes first.

@@ -14,6 +14,7 @@ mod adapter;
 mod bind_group;
 mod buffer_pool;
 mod device_error;
+mod matrix_units;
 mod outbox;
 mod pipeline;
 mod queue;
@@ -31,6 +32,7 @@ pub use adapter::{
     AdapterDescription, AdapterKind, GpuConfig, PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
 pub(crate) use buffer_pool::GpuBuffer;
+pub use matrix_units::MatrixUnits;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use pipeline::Arriving;
 pub(crate) use pipeline::{Binding, Pipeline, PipelineKey, Request, ShaderText};
@@ -41,6 +43,7 @@ pub use store::PipelineStore;
 pub use trace::{KernelTiming, KernelWork};
 
 use crate::error::{Error, Result};
+use crate::ir::UnitKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Storage buffers that a kernel may bind: WebGPU's guaranteed minimum, which the kernels count on.
@@ -85,6 +88,7 @@ pub(crate) struct Runtime {
     #[cfg(not(target_arch = "wasm32"))]
     submitter: std::sync::OnceLock<Option<outbox::Submitter>>,
     tracer: trace::Tracer,
+    matrix_units: matrix_units::Found,
 }
 
 shared_by_threads!(Runtime {
@@ -105,6 +109,7 @@ shared_by_threads!(Runtime {
     #[cfg(not(target_arch = "wasm32"))]
     submitter,
     tracer,
+    matrix_units,
 });
 
 impl Runtime {
@@ -114,11 +119,18 @@ impl Runtime {
     /// two); a software adapter is taken only when `config` allows it or names its index.
     pub async fn new(config: &GpuConfig) -> Result<Arc<Runtime>> {
         let (adapter, description) = adapter::select(config).await?;
+        let of_units = matrix_units::features(&adapter, &description, config);
+        // SAFETY: what is experimental is asked for only where `matrix_units` has found that it can be relied on.
+        let experimental = || unsafe { wgpu::ExperimentalFeatures::enabled() };
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
                 label: Some("flambeau"),
-                required_features: adapter.features() & adapter::wanted_features(),
+                required_features: (adapter.features() & adapter::wanted_features()) | of_units,
                 required_limits: adapter.limits(),
+                experimental_features: match of_units.is_empty() {
+                    true => Default::default(),
+                    false => experimental(),
+                },
                 ..Default::default()
             })
             .await
@@ -165,8 +177,11 @@ impl Runtime {
                 description.subgroup_sizes[0] == description.subgroup_sizes[1],
             ),
             gpu_size: Some(config.gpu_size.unwrap_or_else(|| description.device_type.size())),
+            matrix_units: config.matrix_units.resolved(),
+            precision: Some(config.precision.unwrap_or_else(adapter::precision_asked_for)),
             ..config.clone()
         };
+        let matrix_units = matrix_units::Found::on(&device, &config);
         let ledger = Arc::new(stats::Ledger::default());
         let device_error = device_error::DeviceError::watch(&device, ledger.clone());
         let counters = Arc::new(stats::Counters::default());
@@ -191,6 +206,7 @@ impl Runtime {
             #[cfg(not(target_arch = "wasm32"))]
             submitter: Default::default(),
             tracer: Default::default(),
+            matrix_units,
         }))
     }
 
@@ -212,6 +228,16 @@ impl Runtime {
     /// Do reductions use subgroups?
     pub fn has_subgroups(&self) -> bool {
         self.config.subgroups == Subgroups::Always
+    }
+
+    /// How products run on matrix units, if they do.
+    pub fn matrix_units(&self) -> Option<UnitKind> {
+        self.matrix_units.kind(&self.device, &self.queue)
+    }
+
+    /// What is used of matrix units, or why nothing is.
+    pub fn matrix_units_described(&self) -> String {
+        self.matrix_units.described(&self.device, &self.queue)
     }
 
     /// The optional features in use, by WebGPU's names.
