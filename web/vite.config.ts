@@ -1,5 +1,5 @@
-// How the app is built: relative addresses, so that dist can be put on any host and into any folder; MNIST beside it.
-import { createReadStream } from "node:fs";
+// How the app is built: relative addresses, so that dist can be put on any host and into any folder; data sets beside it.
+import { createReadStream, existsSync } from "node:fs";
 import { copyFile, mkdir, readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
@@ -9,29 +9,38 @@ import { writeServiceWorker } from "./scripts/offline.mjs";
 
 /** The library's own test suite as a module, which the package does not ship: the Device page runs it. */
 const selftest = fileURLToPath(new URL("../packages/flambeau/tests/wasm/", import.meta.url));
-const mnist = fileURLToPath(new URL("../data/mnist/", import.meta.url));
 
-/** Serves the repository's data set at `mnist/`, and copies it into the build. */
-function embedMnist(): Plugin {
+/** The data sets and their folders: MNIST is the repository's, Fashion-MNIST is taken where it is found. */
+const sets = new Map([["mnist", fileURLToPath(new URL("../data/mnist/", import.meta.url))]]);
+const fashion = process.env["FLAMBEAU_FASHION_MNIST"] ?? fileURLToPath(new URL("../data/fashion-mnist", import.meta.url));
+if (existsSync(`${fashion}/train-images-idx3-ubyte.gz`)) sets.set("fashion-mnist", `${fashion}/`);
+
+/** Serves the data sets beside the page, copies them into the build, and says in the page's head which there are. */
+function embedSets(): Plugin {
   let out = "dist";
   return {
-    name: "mnist",
+    name: "sets",
     configResolved: (config) => {
       out = config.build.outDir;
     },
+    transformIndexHtml: () =>
+      sets.has("fashion-mnist") ? [{ tag: "meta", attrs: { name: "flambeau-sets", content: "fashion" }, injectTo: "head" }] : [],
     configureServer: (server) =>
       void server.middlewares.use((request, response, next) => {
-        const file = /^\/mnist\/([\w-]+\.gz)$/.exec(request.url ?? "")?.[1];
-        if (file === undefined) next();
+        const [, name = "", file = ""] = /^\/([\w-]+)\/([\w-]+\.gz)$/.exec(request.url ?? "") ?? [];
+        const folder = sets.get(name);
+        if (folder === undefined) next();
         else
-          createReadStream(mnist + file)
+          createReadStream(folder + file)
             .on("error", next)
             .pipe(response);
       }),
     async closeBundle() {
-      const folder = fileURLToPath(new URL(`${out}/mnist/`, import.meta.url));
-      await mkdir(folder, { recursive: true });
-      for (const file of await readdir(mnist)) await copyFile(mnist + file, folder + file);
+      for (const [name, from] of sets) {
+        const folder = fileURLToPath(new URL(`${out}/${name}/`, import.meta.url));
+        await mkdir(folder, { recursive: true });
+        for (const file of await readdir(from)) await copyFile(from + file, folder + file);
+      }
     },
   };
 }
@@ -60,7 +69,7 @@ function nameAddress(): Plugin {
 
 export default defineConfig({
   base: "./",
-  plugins: [react(), nameAddress(), embedMnist(), keepOffline()],
+  plugins: [react(), nameAddress(), embedSets(), keepOffline()],
   worker: { format: "es" },
   resolve: {
     alias: [

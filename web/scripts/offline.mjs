@@ -9,7 +9,7 @@ import { build } from "esbuild";
 const source = fileURLToPath(new URL("../src/offline/service.worker.ts", import.meta.url));
 
 /** Not the app's own: data sets are kept when they are read, the picture for links is for other hosts. */
-const isLeftOut = (path) => path.startsWith("mnist/") || path === "sw.js" || path === "social.png";
+const isLeftOut = (path) => /^(fashion-)?mnist\//.test(path) || path === "sw.js" || path === "social.png";
 
 function filesUnder(folder, path = "") {
   return readdirSync(join(folder, path), { withFileTypes: true }).flatMap((entry) =>

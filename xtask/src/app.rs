@@ -2,12 +2,17 @@
 //! `cargo xtask test app` tests it in real browsers.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::runner::{Failure, Report};
+use crate::setup::apt_install;
 use crate::shell;
 use crate::web::{browsers, install, node, script};
 use crate::workspace::Workspace;
+
+/// Where Debian's package puts Fashion-MNIST, and the variable by which the app's build finds it.
+const FASHION: &str = "/usr/share/datasets/fashion-mnist";
+const FASHION_VARIABLE: &str = "FLAMBEAU_FASHION_MNIST";
 
 /// Where the app is.
 pub fn folder(workspace: &Workspace) -> PathBuf {
@@ -16,11 +21,19 @@ pub fn folder(workspace: &Workspace) -> PathBuf {
 
 /// Makes `web/dist` of the app and the package, which must be built.
 pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
+    build_with(workspace, None)
+}
+
+/// The same with Fashion-MNIST from this folder; without one it is taken where `web/vite.config.ts` finds it.
+fn build_with(workspace: &Workspace, fashion: Option<&str>) -> Result<Report, Failure> {
     let app = folder(workspace);
     install(workspace, &app)?;
     script(&app, &["node_modules/typescript/bin/tsc", "--noEmit"])?;
     script(&app, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json"])?;
-    script(&app, &["node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"])?;
+    let mut vite = node();
+    vite.current_dir(&app).args(["node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"]);
+    vite.envs(fashion.map(|folder| (FASHION_VARIABLE, folder)));
+    shell::run(&mut vite, "Mend what is reported above, then `cargo xtask web`.")?;
     Ok(Report::note("web/dist"))
 }
 
@@ -29,7 +42,10 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     if !workspace.root.join("packages/flambeau/dist/index.js").exists() {
         crate::web::build(workspace)?;
     }
-    build(workspace)?;
+    if !Path::new(FASHION).exists() {
+        apt_install("the app offers Fashion-MNIST where it is there", &["dataset-fashion-mnist"])?;
+    }
+    build_with(workspace, Some(FASHION))?;
     browsers()?;
     let mut run = node();
     run.current_dir(folder(workspace)).arg("tests/run.mjs");

@@ -1,5 +1,6 @@
 /** Lessons: texts with tasks that check themselves and controls that are put away. Each is a file in `files`, in every language. */
 
+import { isIncluded } from "../work/included.js";
 import type { TrainSettings } from "../work/settings.js";
 
 export const LANGUAGES = ["en", "de"] as const;
@@ -71,7 +72,7 @@ function fits({ settings, failed, parameters, accuracy, trained }: RunFacts, wan
   const gap = accuracy === undefined || trained === undefined ? undefined : trained - accuracy;
   const is = (value: number | undefined, bounds: Bounds | undefined) => bounds === undefined || within(value, bounds);
   return (
-    (wanted.data === undefined || (settings.data === "mnist") === (wanted.data === "mnist")) &&
+    (wanted.data === undefined || (wanted.data === "mnist" ? settings.data === "mnist" : !isIncluded(settings.data))) &&
     (wanted.layers === undefined || settings.layers.includes(wanted.layers)) &&
     is(settings.lr, wanted.lr) &&
     is(settings.items === 0 ? Infinity : settings.items, wanted.items) &&

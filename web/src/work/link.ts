@@ -4,6 +4,7 @@ import { readQuery, writeHash, writeQuery } from "../app/url.js";
 import type { Used } from "../app/device.js";
 import { seedsSchema } from "./groups.js";
 import { reachedSchema } from "./reached.js";
+import { isIncluded } from "./included.js";
 import { trainSchema, type TrainSettings } from "./settings.js";
 
 /** What of a run a link speaks of. */
@@ -39,7 +40,7 @@ const ON: Record<Used, string> = {
 
 /** What settings need that does not travel with them. */
 export function whatIsMissing({ data }: TrainSettings): string[] {
-  if (data === "mnist") return [];
+  if (isIncluded(data)) return [];
   return [
     "The data stay in this browser: whoever opens the link chooses the same files first, read and divided in the same way.",
   ];

@@ -1,5 +1,6 @@
 /** What the page and the workers say to each other, beyond what `flambeau/worker` says already. */
 
+import type { IncludedName } from "./included.js";
 import type { ItemShape } from "./layers.js";
 import type { NumberTarget, Preparation } from "./prepare.js";
 import type { TrainSettings } from "./settings.js";
@@ -29,14 +30,14 @@ export interface DataSet {
   test: Part;
   /** The files said themselves what is for tests. */
   isDivided?: boolean;
-  /** Tells it from others: the reader of files says it, of MNIST the training worker finds it out. */
+  /** Tells it from others: the reader of files says it, of the app's own the training worker finds it out. */
   fingerprint?: string;
   /** What the reader should know of how it was made. */
   notes?: string[];
 }
 
-/** Where a run's data come from: MNIST is fetched from beside the page, others are handed over. */
-export type DataSource = { kind: "mnist"; folder: string } | { kind: "given"; set: DataSet };
+/** Where a run's data come from: those of the app are fetched from beside the page, others are handed over. */
+export type DataSource = { kind: "included"; name: IncludedName; folder: string } | { kind: "given"; set: DataSet };
 
 /** What a training worker is given. */
 export interface TrainTask {

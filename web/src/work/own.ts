@@ -3,11 +3,10 @@
 import { WorkerClient } from "flambeau/worker";
 import { SHARES, type Shares } from "./divide.js";
 import { messageOf } from "./errors.js";
+import { FASHION, INCLUDED, isIncluded } from "./included.js";
 import type { DataSet, DataSource, ReadNote, ReadQuestions, TableAnswer, TableQuestion } from "./messages.js";
 import type { DataName } from "./settings.js";
 import { Changes } from "./store.js";
-
-export const FASHION = ["T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Boot"];
 
 /** How pictures of a folder are read. */
 export interface PictureChoices {
@@ -91,7 +90,7 @@ class OwnData {
 
   /** Where a run with these data gets them; undefined while there are none. */
   source(kind: DataName): DataSource | undefined {
-    if (kind === "mnist") return { kind: "mnist", folder: new URL("mnist/", document.baseURI).href };
+    if (isIncluded(kind)) return { kind: "included", name: kind, folder: new URL(INCLUDED[kind].folder, document.baseURI).href };
     return this.set !== undefined && this.kind === kind ? { kind: "given", set: this.set } : undefined;
   }
 }

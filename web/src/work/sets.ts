@@ -1,6 +1,7 @@
 /** The data sets as a training worker uses them. */
 
 import { data, tensor, type Tensor } from "flambeau";
+import { INCLUDED, type IncludedName } from "./included.js";
 import { readKept } from "./kept.js";
 import type { ItemShape } from "./layers.js";
 import type { DataSet, DataSource, Note, Part } from "./messages.js";
@@ -11,42 +12,43 @@ const FILES = [
   "t10k-images-idx3-ubyte.gz",
   "t10k-labels-idx1-ubyte.gz",
 ] as const;
-/** The bytes of the four files together, for the bar until the server has said them. */
-const MNIST_BYTES = 11_369_320;
 
-/** Fetches MNIST, or takes it from what is kept of it, telling how far it has come. */
-async function fetchMnist(folder: string, tell: (note: Note) => void): Promise<DataSet> {
+/** Fetches a data set of the app's, or takes it from what is kept of it, telling how far it has come. */
+async function fetchSet(name: IncludedName, folder: string, tell: (note: Note) => void): Promise<DataSet> {
+  const { title, classes, bytes, preparation } = INCLUDED[name];
   const loaded = FILES.map(() => 0);
   const read = await Promise.all(
     FILES.map((file, index) =>
       readKept(folder + file, data.readIdx, (so) => {
         loaded[index] = so;
         const all = loaded.reduce((sum, each) => sum + each, 0);
-        tell({ kind: "loading", label: "Fetching MNIST", part: Math.min(all / MNIST_BYTES, 1) });
+        tell({ kind: "loading", label: `Fetching ${title}`, part: Math.min(all / bytes, 1) });
       }),
     ),
   );
   const [trainItems, trainLabels, testItems, testLabels] = read.map((array) => array.data as Uint8Array);
   if (trainItems === undefined || trainLabels === undefined || testItems === undefined || testLabels === undefined) {
-    throw new Error("MNIST is not whole");
+    throw new Error(`${title} is not whole`);
   }
   return {
-    name: "MNIST",
+    name: title,
     shape: [1, 28, 28],
-    classes: Array.from({ length: 10 }, (_, digit) => String(digit)),
-    preparation: { kind: "ink" },
+    classes: [...classes],
+    preparation: { kind: preparation },
     train: { items: trainItems, labels: trainLabels },
     test: { items: testItems, labels: testLabels },
   };
 }
 
-let kept: DataSet | undefined;
+const fetched = new Map<IncludedName, DataSet>();
 
 /** The data of a run; fetched once per worker. */
 export async function openSet(source: DataSource, tell: (note: Note) => void): Promise<DataSet> {
   if (source.kind === "given") return source.set;
-  kept ??= await fetchMnist(source.folder, tell);
-  return kept;
+  const { name, folder } = source;
+  const set = fetched.get(name) ?? (await fetchSet(name, folder, tell));
+  fetched.set(name, set);
+  return set;
 }
 
 const sizeOf = (shape: ItemShape) => shape.reduce((product, size) => product * size, 1);

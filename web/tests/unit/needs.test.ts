@@ -23,5 +23,5 @@ test("a run says which data it needs, and by their fingerprint that others were 
 test("what is not known hinders nothing: the training worker looks at the data itself", () => {
   assert.equal(whatItNeeds(run, given()), undefined);
   assert.equal(whatItNeeds({ settings, fingerprint: undefined }, given("fedcba9876543210")), undefined);
-  assert.equal(whatItNeeds(run, { kind: "mnist", folder: "mnist/" }), undefined);
+  assert.equal(whatItNeeds(run, { kind: "included", name: "mnist", folder: "mnist/" }), undefined);
 });

@@ -1,19 +1,23 @@
-/** Which data: MNIST, or files of one's own. */
+/** Which data: one of the app's sets, or files of one's own. */
 
 import { Loaded } from "../../app/Loaded.js";
 import { NumberField, Panel, Select } from "../../ui/index.js";
+import { isIncluded } from "../../work/included.js";
 import { PRESETS, type DataName, type TrainSettings } from "../../work/settings.js";
 
+const hasFashion = isIncluded("fashion");
 const NAMES: readonly (readonly [DataName, string])[] = [
   ["mnist", "MNIST (included)"],
+  ["fashion", `Fashion-MNIST (${hasFashion ? "included" : "your idx files"})`],
   ["csv", "A table of your own (CSV)"],
   ["folder", "A folder of pictures"],
   ["idx", "idx files of your own"],
-  ["fashion", "Fashion-MNIST (your idx files)"],
 ];
 const HINTS: Record<DataName, string> = {
   mnist: "70,000 handwritten digits of 28 × 28 pixels",
-  fashion: "Drop the four files (train and t10k, images and labels), plain or gzipped",
+  fashion: hasFashion
+    ? "70,000 pictures of clothes of 28 × 28 pixels: shirts, shoes, bags. Harder than digits"
+    : "This server does not have it. Drop the four files (train and t10k, images and labels), plain or gzipped; Debian's package dataset-fashion-mnist has them",
   idx: "Images and labels; two files are divided, or four with “train” and “test” or “t10k” in their names",
   csv: "A column to learn, numbers to learn it from; 784 columns of pixels are pictures of 28 × 28",
   folder: "One folder per class, with its pictures inside",
@@ -37,7 +41,7 @@ export function DataPanel({ settings, change }: Props) {
           onChange={(data) => change({ data })}
           hint={HINTS[settings.data]}
         />
-        {settings.data !== "mnist" && <Loaded name="own data" load={loadOwn} props={{}} />}
+        {!isIncluded(settings.data) && <Loaded name="own data" load={loadOwn} props={{}} />}
         <NumberField
           label="Items to train with"
           whole

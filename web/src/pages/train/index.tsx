@@ -8,6 +8,7 @@ import { useLesson } from "../../lessons/hidden.js";
 import { Fields, PageHead, useFields } from "../../ui/index.js";
 import { imported } from "../../work/imported.js";
 import { seedsSchema } from "../../work/groups.js";
+import { isIncluded } from "../../work/included.js";
 import { checkLayers, readLayers } from "../../work/layers.js";
 import { own } from "../../work/own.js";
 import { reachedSchema } from "../../work/reached.js";
@@ -33,7 +34,8 @@ const loadLesson = () => import("../../lessons/LessonPanel.js");
 /** All that a link to this page can say. */
 const addressSchema = { ...trainSchema, ...seedsSchema, ...reachedSchema };
 
-const MNIST = { shape: [1, 28, 28], classes: 10 };
+/** Of the data sets that the app has. */
+const INCLUDED = { shape: [1, 28, 28], classes: 10 };
 
 export default function TrainPage() {
   const [settings, change] = useSettings(trainSchema);
@@ -44,11 +46,11 @@ export default function TrainPage() {
   useChanges(own.changes);
   useChanges(imported.changes);
   const { set } = own;
-  const chosen = settings.data !== "mnist" && own.kind === settings.data ? set : undefined;
+  const chosen = !isIncluded(settings.data) && own.kind === settings.data ? set : undefined;
   useFitting(chosen, settings, change);
-  const input = chosen?.shape ?? MNIST.shape;
+  const input = chosen?.shape ?? INCLUDED.shape;
   const isNumber = chosen?.number !== undefined;
-  const classes = isNumber ? 1 : (chosen?.classes.length ?? MNIST.classes);
+  const classes = isNumber ? 1 : (chosen?.classes.length ?? INCLUDED.classes);
   const layers = readLayers(settings.layers) ?? [];
   const model = checkLayers(layers, input, classes, isNumber);
   const source = own.source(settings.data);
