@@ -73,5 +73,5 @@ export function useSettings<S extends object>(schema: Schema<S>): [S, (change: P
 
 /** The whole address that reproduces these settings. */
 export function shareLink<S extends object>(page: string, schema: Schema<S>, settings: S): string {
-  return location.href.replace(/#.*$/, "") + writeHash({ page, query: writeQuery(schema, settings, true) });
+  return location.href.replace(/#.*$/, "") + writeHash({ page, query: writeQuery(schema, settings) });
 }

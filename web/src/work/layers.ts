@@ -159,6 +159,18 @@ export function writeLayers(layers: readonly LayerSpec[]): string {
   return layers.map(({ kind, values }) => [kind, ...values.map((value) => Number(value.toFixed(6)))].join("-")).join("_");
 }
 
+/** The same without numbers that are as at the beginning, at the end of each layer: `conv-16_relu_flatten_linear-10`. */
+export function shortLayers(text: string): string {
+  const layers = readLayers(text) ?? [];
+  const short = layers.map(({ kind, values }) => {
+    const { fields } = ruleOf(kind);
+    const isLeftOut = (_: number, place: number) =>
+      values.slice(place).every((value, at) => value === fields[place + at]?.initial);
+    return { kind, values: values.filter((value, place) => !isLeftOut(value, place)) };
+  });
+  return writeLayers(short);
+}
+
 /** The list that a word says; undefined if it says none. */
 export function readLayers(text: string): LayerSpec[] | undefined {
   const layers: LayerSpec[] = [];

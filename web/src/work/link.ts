@@ -24,9 +24,12 @@ export type Said = Partial<typeof initial>;
 const saidSchema = { ...seedsSchema, ...reachedSchema };
 const initial = readQuery(saidSchema, new URLSearchParams());
 
-/** The part of the address that says these settings in full, and the device, unless the best is to be taken. */
+/**
+ * The part of the address that says these settings, and the device, unless the best is to be taken. Settings that are as at the
+ * beginning are left out, so that the link is short: what they are at the beginning must not change.
+ */
 export function settingsHash(settings: TrainSettings, device: Used | undefined, said: Said = {}): string {
-  const query = writeQuery(trainSchema, settings, true);
+  const query = writeQuery(trainSchema, settings);
   for (const [name, value] of writeQuery(saidSchema, { ...initial, ...said })) query.set(name, value);
   if (device !== undefined) query.set("device", device);
   return writeHash({ page: "train", query });

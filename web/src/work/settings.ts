@@ -1,7 +1,7 @@
 /** The settings of a run, how they stand in the address, and presets. */
 
 import { choice, flag, integer, number, text, type Param, type Schema } from "../app/url.js";
-import { MODELS, readLayers } from "./layers.js";
+import { MODELS, readLayers, shortLayers, writeLayers } from "./layers.js";
 import { OPTIMIZER_NAMES, type OptimizerName } from "./optimizers.js";
 import { MOST_RATE, ratesParam, type Rates } from "./rates.js";
 
@@ -31,7 +31,15 @@ export interface TrainSettings {
   mirror: boolean;
 }
 
-const layers: Param<string> = { ...text(MODELS.mlp), read: (word) => (readLayers(word) === undefined ? undefined : word) };
+/** In an address numbers may be left out; in settings none is. */
+const layers: Param<string> = {
+  ...text(MODELS.mlp),
+  read: (word) => {
+    const read = readLayers(word);
+    return read === undefined ? undefined : writeLayers(read);
+  },
+  write: shortLayers,
+};
 
 export const trainSchema: Schema<TrainSettings> = {
   data: choice(DATA_SETS, "mnist"),
