@@ -4,6 +4,7 @@ import { App } from "./app/App.js";
 import "./ui/base.css";
 import "./ui/ui.css";
 import "./ui/touch.css";
+import "./ui/projector.css";
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

@@ -5,6 +5,7 @@ import { DeviceProvider, useDevice, useLooking, type Wanted } from "./device.js"
 import { NoGpu } from "./NoGpu.js";
 import { PAGES } from "./pages.js";
 import { addressOf, remember, usePlace } from "./route.js";
+import { useLarge, useSizeOnDocument } from "./size.js";
 import { useThemeChoice, useThemeOnDocument, type ThemeChoice } from "./theme.js";
 import { Failsafe } from "./Failsafe.js";
 import { Loaded } from "./Loaded.js";
@@ -52,6 +53,21 @@ function ThemeSwitch() {
   );
 }
 
+function SizeSwitch() {
+  const [large, choose] = useLarge();
+  return (
+    <button
+      type="button"
+      className="theme-switch size-switch"
+      aria-pressed={large}
+      title="Projector size: large text and charts, for a classroom"
+      onClick={() => choose(!large)}
+    >
+      Large
+    </button>
+  );
+}
+
 function Head() {
   const place = usePlace();
   useEffect(() => remember(place), [place]);
@@ -71,6 +87,7 @@ function Head() {
       {place.page !== "train" && <TrainingSign address={addressOf("train", place)} />}
       <div className="head-end">
         <DeviceBadge />
+        <SizeSwitch />
         <ThemeSwitch />
       </div>
     </header>
@@ -99,6 +116,7 @@ function Body() {
 
 export function App() {
   useThemeOnDocument();
+  useSizeOnDocument();
   return (
     <DeviceProvider>
       {/* biome-ignore lint/a11y/useValidAnchor: it leads into the page; the address's hash is taken by the pages. */}

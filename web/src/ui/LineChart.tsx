@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { useScale } from "../app/size.js";
 import { useTheme } from "../app/theme.js";
 
 /** A curve. */
@@ -63,9 +64,9 @@ function aligned(series: readonly Series[]): uPlot.AlignedData {
 }
 
 /** The dashed lines of what happened, with their words beside them. */
-function drawMarks(chart: uPlot, marks: readonly Mark[]): void {
+function drawMarks(chart: uPlot, marks: readonly Mark[], scale: number): void {
   const { ctx, bbox } = chart;
-  const pixel = window.devicePixelRatio;
+  const pixel = window.devicePixelRatio * scale;
   ctx.save();
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = "left";
@@ -105,7 +106,9 @@ function show(chart: uPlot, series: readonly Series[], view: View | undefined): 
 }
 
 export function LineChart(props: LineChartProps) {
-  const { label, series, xName = "step", write, writeX, range, height = 220, logarithmic = false, marks, sync } = props;
+  const { label, series, xName = "step", write, writeX, range, logarithmic = false, marks, sync } = props;
+  const scale = useScale();
+  const height = Math.round((props.height ?? 220) * scale);
   const [ownView, setOwnView] = useState<View>();
   const { view, onView } =
     props.onView === undefined ? { view: ownView, onView: setOwnView } : { view: props.view, onView: props.onView };
@@ -130,7 +133,7 @@ export function LineChart(props: LineChartProps) {
       stroke: ink,
       grid: { stroke: line, width: 1 },
       ticks: { stroke: line, width: 1 },
-      font: "12px system-ui, sans-serif",
+      font: `${12 * scale}px system-ui, sans-serif`,
     };
     const [low, high] = range ?? [undefined, undefined];
     const xWritten = (value: number) => (writeX ?? String)(value);
@@ -154,7 +157,7 @@ export function LineChart(props: LineChartProps) {
           ...(sync !== undefined && { sync: { key: sync, setSeries: false } }),
         },
         hooks: {
-          draw: [(drawn) => drawMarks(drawn, latest.current.marks ?? [])],
+          draw: [(drawn) => drawMarks(drawn, latest.current.marks ?? [], scale)],
           setSelect: [
             (selected) => {
               const { left, width } = selected.select;
@@ -171,10 +174,10 @@ export function LineChart(props: LineChartProps) {
               label: name,
               ...(edge !== undefined && { class: "chart-edge" }),
               stroke: edge === undefined ? cssColour(`--series-${colour}`) : "transparent",
-              width: faint === true ? 1 : 2,
+              width: scale * (faint === true ? 1 : 2),
               alpha: faint === true ? 0.3 : 1,
               spanGaps: true,
-              points: { show: points ?? false, size: 5 },
+              points: { show: points ?? false, size: 5 * scale },
               ...(dashed === true && { dash: [6, 4] }),
               value: (_, value: number | null) => (value === null ? "–" : (write ?? defaultWrite)(value)),
             }),
@@ -182,8 +185,8 @@ export function LineChart(props: LineChartProps) {
         ],
         bands: bandsOf(latest.current.series),
         axes: [
-          { ...axis, ...(writeX !== undefined && { values: (_, ticks) => ticks.map(writeX) }) },
-          { ...axis, size: 60, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) },
+          { ...axis, size: 50 * scale, ...(writeX !== undefined && { values: (_, ticks) => ticks.map(writeX) }) },
+          { ...axis, size: 60 * scale, ...(write !== undefined && { values: (_, ticks) => ticks.map(write) }) },
         ],
       },
       aligned(latest.current.series),
@@ -198,7 +201,7 @@ export function LineChart(props: LineChartProps) {
       made.destroy();
       chart.current = undefined;
     };
-  }, [theme, shape, height, xName]);
+  }, [theme, shape, height, scale, xName]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the frame draws whatever series is the latest by then.
   useEffect(() => {

@@ -38,7 +38,7 @@ export function PixelCanvas({ label, width, height, values, palette = "ink", sca
       className="pixels"
       width={width}
       height={height}
-      style={{ width: width * scale, height: height * scale }}
+      style={{ width: `${(width * scale) / 16}rem`, height: `${(height * scale) / 16}rem` }}
       role="img"
       aria-label={label}
     />
