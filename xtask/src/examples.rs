@@ -36,6 +36,10 @@ const RUNS: &[Run] = &[
     run("linear_regression", &[], Place::Gpu),
     run("higher_order", &["20"], Place::Cpu),
     run("mnist", &["5"], Place::Cpu),
+    // What the app shows as code (web/tests/programs.mjs writes them).
+    run("app_perceptron", &[], Place::Cpu),
+    run("app_convolutions", &[], Place::Cpu),
+    run("app_residual", &[], Place::Cpu),
     run("transfer", &["10"], Place::Cpu),
     run("char_gpt", &["5"], Place::Cpu),
     run("vae", &["5"], Place::Cpu),

@@ -29,5 +29,8 @@ pub fn unit(workspace: &Workspace) -> Result<Report, Failure> {
     let mut run = node();
     run.current_dir(&package).arg("tests/unit.mjs");
     shell::run(&mut run, "One file alone, in packages/flambeau: `node tests/unit.mjs <part of its name>`.")?;
+    let mut shown = node();
+    shown.current_dir(app::folder(workspace)).args(["tests/programs.mjs", "--check"]);
+    shell::run(&mut shown, "In web/, `node tests/programs.mjs` writes the examples that the app shows.")?;
     Ok(Report::default())
 }

@@ -14,6 +14,7 @@ import { own } from "../../work/own.js";
 import { reachedSchema } from "../../work/reached.js";
 import { trainSchema } from "../../work/settings.js";
 import { useChanges } from "../../work/store.js";
+import { CodePanel } from "./CodePanel.js";
 import { Controls } from "./Controls.js";
 import { Curves } from "./Curves.js";
 import { DataPanel } from "./DataPanel.js";
@@ -94,6 +95,7 @@ export default function TrainPage() {
           {!hidden.has("inside") && <Inside network={{ layers: settings.layers, input, outputs: classes }} />}
           {!hidden.has("runs") && <RunsPanel {...going} />}
           {!hidden.has("runs") && <SweepPanel {...begin} />}
+          {!hidden.has("files") && <CodePanel settings={settings} />}
           {!hidden.has("files") && <Files settings={settings} source={source} change={change} />}
         </div>
       </div>
