@@ -42,7 +42,7 @@ fn lane(dtype: DType) -> Lane {
 
 fn floats(block: &Block) -> Vec<f64> {
     let mut out = Block::new(Lane::F64, block.len());
-    cast(block, DType::F64, &mut out);
+    cast(block.view(), DType::F64, &mut out);
     match out {
         Block::F64(values) => values,
         other => unreachable!("asked for f64, got {other:?}"),
@@ -99,7 +99,7 @@ async fn read(value: &Value) -> Result<Exact> {
     let bytes = value.node.device.read(std::slice::from_ref(value)).await?.remove(0);
     let values = crate::tensor::widen(dtype, &bytes);
     let mut block = Block::new(lane(dtype), values.len());
-    cast(&Block::F64(values), DType::F64, &mut block);
+    cast(Block::F64(values).view(), DType::F64, &mut block);
     Ok(Exact { shape, dtype, values: block })
 }
 
@@ -109,7 +109,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
     let mut values = Block::new(lane(dtype), count);
     match op {
         Op::Constant => {
-            cast(&Block::F64(vec![data[0].to_f64(); count]), DType::F64, &mut values);
+            cast(Block::F64(vec![data[0].to_f64(); count]).view(), DType::F64, &mut values);
         }
         Op::Iota { dim } => {
             values = Block::I64((0..count).map(|k| coordinates(&shape, k)[*dim] as i64).collect());
@@ -124,7 +124,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
         Op::Map(map) => apply(map, inputs, dtype, &mut values),
         Op::Cast => {
             let from = &inputs[0];
-            cast(&from.values, dtype, &mut values);
+            cast(from.values.view(), dtype, &mut values);
             wrap(dtype, &mut values);
         }
         Op::View(view) => values = look(view, &inputs[0], &shape, data),
@@ -156,14 +156,14 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
 }
 
 fn apply(map: &'static Elementwise, inputs: &[Exact], dtype: DType, values: &mut Block) {
-    let args: Vec<&Block> = inputs.iter().map(|input| &input.values).collect();
+    let args: Vec<_> = inputs.iter().map(|input| input.values.view()).collect();
     let lane = match &inputs[inputs.len() - 1].values {
         Block::Bool(_) => Lane::Bool,
         Block::I64(_) => Lane::I64,
         _ => Lane::F64,
     };
     let function = (map.cpu)(lane).expect("the table covers the lanes its signature accepts");
-    function(&args, values);
+    function(&args, values.view_mut());
     wrap(dtype, values);
 }
 
@@ -268,6 +268,6 @@ fn fold(reduce: &Reduce, input: &Exact, shape: &Shape, lane: Lane) -> Block {
         ReduceKind::ArgMin => best(row, less) as f64,
     });
     let mut out = Block::new(lane, shape.numel());
-    cast(&Block::F64(results.collect()), DType::F64, &mut out);
+    cast(Block::F64(results.collect()).view(), DType::F64, &mut out);
     out
 }

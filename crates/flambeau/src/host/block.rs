@@ -14,8 +14,30 @@ pub(crate) enum Block {
     F64(Vec<f64>),
 }
 
-/// Runs one primitive: reads a block per operand, fills the output block.
-pub(crate) type BlockFn = fn(&[&Block], &mut Block);
+/// Values of one lane type in somebody else's memory: a block's, or what a kernel reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum View<'a> {
+    Bool(&'a [bool]),
+    U32(&'a [u32]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}
+
+/// Places for values of one lane type: a block's, or what a kernel writes.
+#[derive(Debug)]
+pub(crate) enum ViewMut<'a> {
+    Bool(&'a mut [bool]),
+    U32(&'a mut [u32]),
+    I32(&'a mut [i32]),
+    I64(&'a mut [i64]),
+    F32(&'a mut [f32]),
+    F64(&'a mut [f64]),
+}
+
+/// Runs one primitive: reads the values of each operand, fills the places of the result.
+pub(crate) type BlockFn = fn(&[View], ViewMut);
 
 /// Runs `$body` with every block type's vector bound to `$values`.
 macro_rules! each_lane {
@@ -49,8 +71,30 @@ impl Block {
         each_lane!(self, values => values.len())
     }
 
-    /// Copies another block of the same lane type to `start` and after.
-    pub fn copy_from(&mut self, start: usize, other: &Block) {
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Block::Bool(values) => View::Bool(values),
+            Block::U32(values) => View::U32(values),
+            Block::I32(values) => View::I32(values),
+            Block::I64(values) => View::I64(values),
+            Block::F32(values) => View::F32(values),
+            Block::F64(values) => View::F64(values),
+        }
+    }
+
+    pub fn view_mut(&mut self) -> ViewMut<'_> {
+        match self {
+            Block::Bool(values) => ViewMut::Bool(values),
+            Block::U32(values) => ViewMut::U32(values),
+            Block::I32(values) => ViewMut::I32(values),
+            Block::I64(values) => ViewMut::I64(values),
+            Block::F32(values) => ViewMut::F32(values),
+            Block::F64(values) => ViewMut::F64(values),
+        }
+    }
+
+    /// Copies values of the same lane type to `start` and after.
+    pub fn copy_from(&mut self, start: usize, other: View) {
         each_lane!(self, values => {
             let from = Lanes::slice(other);
             values[start..start + from.len()].copy_from_slice(from);
@@ -77,23 +121,23 @@ impl Block {
 
 /// A Rust type that is a lane.
 pub(crate) trait Lanes: Copy + Default + Send + Sync + 'static {
-    fn slice(block: &Block) -> &[Self];
-    fn slice_mut(block: &mut Block) -> &mut [Self];
+    fn slice(view: View<'_>) -> &[Self];
+    fn slice_mut(view: ViewMut<'_>) -> &mut [Self];
 }
 
 macro_rules! lanes {
     ($($t:ty => $lane:ident),*) => { $(
         impl Lanes for $t {
-            fn slice(block: &Block) -> &[Self] {
-                match block {
-                    Block::$lane(values) => values,
-                    other => unreachable!("expected a block of {:?}, got {other:?}", Lane::$lane),
+            fn slice(view: View<'_>) -> &[Self] {
+                match view {
+                    View::$lane(values) => values,
+                    other => unreachable!("expected values of {:?}, got {other:?}", Lane::$lane),
                 }
             }
-            fn slice_mut(block: &mut Block) -> &mut [Self] {
-                match block {
-                    Block::$lane(values) => values,
-                    other => unreachable!("expected a block of {:?}, got {other:?}", Lane::$lane),
+            fn slice_mut(view: ViewMut<'_>) -> &mut [Self] {
+                match view {
+                    ViewMut::$lane(values) => values,
+                    other => unreachable!("expected places of {:?}, got {other:?}", Lane::$lane),
                 }
             }
         }
@@ -101,8 +145,9 @@ macro_rules! lanes {
 }
 lanes!(bool => Bool, u32 => U32, i32 => I32, i64 => I64, f32 => F32, f64 => F64);
 
-/// Functions that are compiled twice for x86-64: for every processor, and for those with AVX2, whose registers are twice
-/// as wide. They do the same, without merged products and sums: the results are equal to the bit.
+/// Functions that are compiled three times for x86-64: for every processor, and for those with AVX2 and AVX-512, whose
+/// registers are twice and four times as wide. They do the same, without merged products and sums: the results are equal
+/// to the bit.
 macro_rules! widest {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block) => {
         $(#[$doc])*
@@ -115,7 +160,20 @@ macro_rules! widest {
                 fn wide($($arg: $t),*) $(-> $r)? {
                     plain($($arg),*)
                 }
-                if std::arch::is_x86_feature_detected!("avx2") {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                fn widest($($arg: $t),*) $(-> $r)? {
+                    plain($($arg),*)
+                }
+                use std::arch::is_x86_feature_detected;
+                if is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                {
+                    // Safety: the processor has it.
+                    return unsafe { widest($($arg),*) };
+                }
+                if is_x86_feature_detected!("avx2") {
                     // Safety: the processor has it.
                     return unsafe { wide($($arg),*) };
                 }
@@ -130,14 +188,14 @@ pub(crate) use widest;
 macro_rules! block_fn {
     ([$($arg:ident),*] f32 => $r:ty, $body:expr) => { {
         $crate::host::widest! {
-            fn run(args: &[&Block], out: &mut Block) {
+            fn run(args: &[View], out: ViewMut) {
                 $crate::host::block_fn!(@loop args out [$($arg),*] f32 => $r, $body)
             }
         }
         run as BlockFn
     } };
     ([$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
-        fn run(args: &[&Block], out: &mut Block) {
+        fn run(args: &[View], out: ViewMut) {
             $crate::host::block_fn!(@loop args out [$($arg),*] $t => $r, $body)
         }
         run as BlockFn
@@ -146,7 +204,7 @@ macro_rules! block_fn {
         let out = <$r as Lanes>::slice_mut($out);
         let len = out.len();
         let mut args = $args.iter();
-        $(let $arg = &<$t as Lanes>::slice(args.next().expect("arity is fixed by the table"))[..len];)*
+        $(let $arg = &<$t as Lanes>::slice(*args.next().expect("arity is fixed by the table"))[..len];)*
         for i in 0..len {
             $(let $arg = $arg[i];)*
             out[i] = $body;

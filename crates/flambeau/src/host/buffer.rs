@@ -1,8 +1,10 @@
 //! Typed memory of the CPU backend.
 
+use super::View;
 use crate::dtype::{DType, Element};
 use half::f16;
 use std::any::Any;
+use std::ops::Range;
 
 /// Contiguous values in host memory.
 #[derive(Debug, Clone)]
@@ -109,6 +111,19 @@ impl HostBuffer {
             T::DTYPE
         }
         each_dtype!(self, values => of(values))
+    }
+
+    /// Some of the values, where kernels compute with them as they are stored.
+    pub fn view(&self, values: Range<usize>) -> Option<View<'_>> {
+        Some(match self {
+            HostBuffer::Bool(all) => View::Bool(&all[values]),
+            HostBuffer::I32(all) => View::I32(&all[values]),
+            HostBuffer::U32(all) => View::U32(&all[values]),
+            HostBuffer::I64(all) => View::I64(&all[values]),
+            HostBuffer::F32(all) => View::F32(&all[values]),
+            HostBuffer::F64(all) => View::F64(&all[values]),
+            HostBuffer::U8(_) | HostBuffer::F16(_) => return None,
+        })
     }
 
     /// The values, if `T` is their type.

@@ -1,12 +1,12 @@
 //! Changes of dtype.
 
-use super::Block;
+use super::{Block, View};
 use crate::dtype::DType;
 use half::f16;
 
 /// Converts a block to another dtype's lane type. Floats become integers towards zero: those beyond the dtype's range
 /// its nearest end, NaN 0. Integers wrap.
-pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
+pub(crate) fn cast(from: View, dtype: DType, to: &mut Block) {
     macro_rules! convert {
         ($from:expr, $to:expr, $f:expr) => {
             $to.iter_mut().zip($from).for_each(|(to, &from)| *to = $f(from))
@@ -25,7 +25,7 @@ pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
         };
     }
     match from {
-        Block::Bool(from) => match &mut *to {
+        View::Bool(from) => match &mut *to {
             Block::Bool(to) => to.copy_from_slice(from),
             Block::U32(to) => convert!(from, to, u32::from),
             Block::I32(to) => convert!(from, to, i32::from),
@@ -33,13 +33,13 @@ pub(crate) fn cast(from: &Block, dtype: DType, to: &mut Block) {
             Block::F32(to) => convert!(from, to, |x: bool| f32::from(u8::from(x))),
             Block::F64(to) => convert!(from, to, |x: bool| f64::from(u8::from(x))),
         },
-        Block::U32(from) => from_number!(from, &mut *to, u32),
-        Block::I32(from) => from_number!(from, &mut *to, i32),
-        Block::I64(from) => from_number!(from, &mut *to, i64),
-        Block::F32(from) => from_number!(from, &mut *to, f32),
-        Block::F64(from) => from_number!(from, &mut *to, f64),
+        View::U32(from) => from_number!(from, &mut *to, u32),
+        View::I32(from) => from_number!(from, &mut *to, i32),
+        View::I64(from) => from_number!(from, &mut *to, i64),
+        View::F32(from) => from_number!(from, &mut *to, f32),
+        View::F64(from) => from_number!(from, &mut *to, f64),
     }
-    let from_float = matches!(from, Block::F32(_) | Block::F64(_));
+    let from_float = matches!(from, View::F32(_) | View::F64(_));
     match (dtype, &mut *to) {
         (DType::U8, Block::U32(values)) if from_float => values.iter_mut().for_each(|x| *x = (*x).min(255)),
         (dtype, Block::I64(values)) if from_float => {

@@ -9,7 +9,7 @@ mod disjoint;
 mod mapped;
 mod order;
 
-pub(crate) use block::{Block, BlockFn, Lanes, block_fn, each_lane, widest};
+pub(crate) use block::{Block, BlockFn, Lanes, View, ViewMut, block_fn, each_lane, widest};
 pub(crate) use buffer::HostBuffer;
 pub(crate) use cast::{cast, wrap};
 pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};

@@ -62,6 +62,11 @@ pub(crate) trait Kernels: Comparable + Send + Sync {
     /// Fills the outputs on the CPU.
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()>;
 
+    /// Does the CPU write every element of the outputs, whatever was there? Otherwise they start as zeros.
+    fn fills_outputs(&self) -> bool {
+        false
+    }
+
     /// The shaders that fill the outputs on the GPU, to be dispatched in this order.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>>;
 

@@ -82,7 +82,7 @@ impl Structured for Pack {
         values.resize(0);
         values.resize(meta.numel());
         for (&start, input) in self.starts.iter().zip(inputs) {
-            values.copy_from(start, &input.values);
+            values.copy_from(start, input.values.view());
         }
         Ok(vec![Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }])
     }

@@ -5,7 +5,7 @@ use super::strip::{NOWHERE, Piece, Strip};
 use crate::backend::Run;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::host::{Block, Disjoint, HostBuffer, Lanes, cast, wrap};
+use crate::host::{Block, Disjoint, HostBuffer, Lanes, View, ViewMut, cast, wrap};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, Inst, InstKind};
 use crate::rng;
@@ -41,10 +41,12 @@ pub(super) fn run(
         let mut start = range.start;
         while start < range.end {
             let len = BLOCK.min(range.end - start);
-            worker.block(start..start + len, reduced.as_ref())?;
+            worker.block(start..start + len, reduced.as_ref(), &outputs)?;
             for (stored, output) in kernel.outputs.iter().zip(&outputs) {
-                // Safety: ranges of different workers are disjoint.
-                unsafe { output.store((start as i64, 1), &worker.registers[stored.inst], 0..len) };
+                if worker.straight[stored.inst].is_none() {
+                    // Safety: ranges of different workers are disjoint.
+                    unsafe { output.store((start as i64, 1), worker.values(stored.inst), 0..len) };
+                }
             }
             start += len;
         }
@@ -103,19 +105,38 @@ impl<'a> Output<'a> {
     ///
     /// # Safety
     /// No other thread may touch the places.
-    pub unsafe fn store(&self, (start, stride): (i64, i64), block: &Block, values: Range<usize>) {
+    pub unsafe fn store(&self, (start, stride): (i64, i64), from: View, values: Range<usize>) {
         // Safety: the caller vouches for the places; that they lie inside is checked.
         unsafe {
-            match (block, self) {
-                (Block::Bool(from), Output::Bool(to)) => to.put(start, stride, &from[values], |x| x),
-                (Block::U32(from), Output::U8(to)) => to.put(start, stride, &from[values], |x| x as u8),
-                (Block::U32(from), Output::U32(to)) => to.put(start, stride, &from[values], |x| x),
-                (Block::I32(from), Output::I32(to)) => to.put(start, stride, &from[values], |x| x),
-                (Block::I64(from), Output::I64(to)) => to.put(start, stride, &from[values], |x| x),
-                (Block::F32(from), Output::F16(to)) => to.put(start, stride, &from[values], f16::from_f32),
-                (Block::F32(from), Output::F32(to)) => to.put(start, stride, &from[values], |x| x),
-                (Block::F64(from), Output::F64(to)) => to.put(start, stride, &from[values], |x| x),
-                (block, _) => unreachable!("a result of another dtype than {block:?}"),
+            match (from, self) {
+                (View::Bool(from), Output::Bool(to)) => to.put(start, stride, &from[values], |x| x),
+                (View::U32(from), Output::U8(to)) => to.put(start, stride, &from[values], |x| x as u8),
+                (View::U32(from), Output::U32(to)) => to.put(start, stride, &from[values], |x| x),
+                (View::I32(from), Output::I32(to)) => to.put(start, stride, &from[values], |x| x),
+                (View::I64(from), Output::I64(to)) => to.put(start, stride, &from[values], |x| x),
+                (View::F32(from), Output::F16(to)) => to.put(start, stride, &from[values], f16::from_f32),
+                (View::F32(from), Output::F32(to)) => to.put(start, stride, &from[values], |x| x),
+                (View::F64(from), Output::F64(to)) => to.put(start, stride, &from[values], |x| x),
+                (from, _) => unreachable!("a result of another dtype than {from:?}"),
+            }
+        }
+    }
+
+    /// These places, where results are stored as they are computed.
+    ///
+    /// # Safety
+    /// Nobody else may touch the places while they are used.
+    pub unsafe fn part(&self, places: Range<usize>) -> ViewMut<'_> {
+        // Safety: the caller vouches for the places; that they lie inside is checked.
+        unsafe {
+            match self {
+                Output::Bool(to) => ViewMut::Bool(to.slice(places)),
+                Output::I32(to) => ViewMut::I32(to.slice(places)),
+                Output::U32(to) => ViewMut::U32(to.slice(places)),
+                Output::I64(to) => ViewMut::I64(to.slice(places)),
+                Output::F32(to) => ViewMut::F32(to.slice(places)),
+                Output::F64(to) => ViewMut::F64(to.slice(places)),
+                Output::U8(_) | Output::F16(_) => unreachable!("these are computed in other lanes"),
             }
         }
     }
@@ -127,19 +148,40 @@ pub(super) struct Worker<'a> {
     inputs: &'a [Arc<HostBuffer>],
     run: &'a Run<'a>,
     pub registers: Vec<Block>,
+    /// Loads that need no register: their values lie together in an input, from this place on.
+    lent: Vec<Option<Lent>>,
+    /// Of instructions that nobody else reads: the output that they can write to themselves.
+    pub straight: Vec<Option<usize>>,
     /// In a kernel of phases: values per row, repeated for every element.
     pub spread: Vec<Block>,
+}
+
+#[derive(Clone)]
+struct Lent {
+    operand: usize,
+    values: Range<usize>,
 }
 
 impl<'a> Worker<'a> {
     pub fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
         let registers: Vec<_> = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
         let spread = if kernel.phases.is_empty() { Vec::new() } else { registers.clone() };
-        Worker { kernel, inputs, run, registers, spread }
+        let lent = vec![None; registers.len()];
+        Worker { kernel, inputs, run, registers, lent, straight: straight(kernel), spread }
+    }
+
+    /// The values of an instruction over the last strip.
+    pub fn values(&self, inst: usize) -> View<'_> {
+        match &self.lent[inst] {
+            Some(Lent { operand, values }) => self.inputs[*operand]
+                .view(values.clone())
+                .expect("only what is computed as it is stored is lent"),
+            None => self.registers[inst].view(),
+        }
     }
 
     /// Computes some results; those of the reduction may be given.
-    fn block(&mut self, results: Range<usize>, reduced: Option<&Block>) -> Result<()> {
+    fn block(&mut self, results: Range<usize>, reduced: Option<&Block>, outputs: &[Output]) -> Result<()> {
         let kernel = self.kernel;
         if let Some((position, _, _)) = kernel.reduction() {
             self.registers[position] = match reduced {
@@ -151,7 +193,17 @@ impl<'a> Worker<'a> {
         }
         let fixed = vec![0; kernel.space.len()];
         let outer = self.strip(0..kernel.kept, results.start, results.len(), &fixed);
-        self.stage(false, &outer)
+        for (position, inst) in kernel.insts.iter().enumerate() {
+            if inst.inner || matches!(inst.kind, InstKind::Reduce { .. }) {
+                continue;
+            }
+            match self.straight[position] {
+                // Safety: ranges of different workers are disjoint, and nobody else reads the instruction's results.
+                Some(output) => self.map(position, unsafe { outputs[output].part(results.clone()) }),
+                None => self.compute(position, &outer)?,
+            }
+        }
+        Ok(())
     }
 
     pub fn strip<'s>(&self, varying: Range<usize>, start: usize, len: usize, fixed: &'s [usize]) -> Strip<'s>
@@ -161,15 +213,11 @@ impl<'a> Worker<'a> {
         Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data, repeated: None }
     }
 
-    /// Runs the instructions of one stage over a strip.
-    pub fn stage(&mut self, inner: bool, strip: &Strip) -> Result<()> {
+    /// Runs the instructions of the inner stage over a strip.
+    pub fn inner(&mut self, strip: &Strip) -> Result<()> {
         let kernel = self.kernel;
-        for (position, inst) in kernel.insts.iter().enumerate() {
-            if inst.inner == inner && !matches!(inst.kind, InstKind::Reduce { .. }) {
-                self.compute(position, strip)?;
-            }
-        }
-        Ok(())
+        let inner = kernel.insts.iter().enumerate().filter(|(_, inst)| inst.inner);
+        inner.map(|(position, _)| position).try_for_each(|position| self.compute(position, strip))
     }
 
     /// Runs one instruction over a strip.
@@ -178,17 +226,43 @@ impl<'a> Worker<'a> {
         if is_filled && is_constant(&self.kernel.insts[position].kind) {
             return Ok(());
         }
+        let kernel = self.kernel;
+        if let InstKind::Load { operand, access } = &kernel.insts[position].kind {
+            let place = strip.together(access).map(|start| start..start + strip.len);
+            let lent = place.filter(|place| self.inputs[*operand].view(place.clone()).is_some());
+            self.lent[position] = lent.map(|values| Lent { operand: *operand, values });
+            if self.lent[position].is_some() {
+                return Ok(());
+            }
+        }
         let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
         out.resize(strip.len);
-        let result = self.execute(&self.kernel.insts[position], strip, &mut out);
+        let result = match &kernel.insts[position].kind {
+            InstKind::Map { .. } => {
+                self.map(position, out.view_mut());
+                wrap(kernel.insts[position].dtype, &mut out);
+                Ok(())
+            }
+            _ => self.execute(&kernel.insts[position], strip, &mut out),
+        };
         self.registers[position] = out;
         result
     }
 
+    /// Runs an elementwise primitive over values as many as there are places.
+    pub fn map(&self, position: usize, out: ViewMut) {
+        let inst = &self.kernel.insts[position];
+        let InstKind::Map { op, args } = &inst.kind else { unreachable!("a primitive is run") };
+        let dtypes: SmallVec<[DType; 3]> = args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
+        let values: SmallVec<[View; 3]> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
+        let function = (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
+        function(&values, out);
+    }
+
     /// The values of an instruction, as another one reads them.
-    fn operand(&self, inst: &Inst, arg: usize) -> &Block {
+    fn operand(&self, inst: &Inst, arg: usize) -> View<'_> {
         let spread = inst.inner && !self.kernel.insts[arg].inner;
-        if spread { &self.spread[arg] } else { &self.registers[arg] }
+        if spread { self.spread[arg].view() } else { self.values(arg) }
     }
 
     fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
@@ -202,7 +276,7 @@ impl<'a> Worker<'a> {
                 }
             }
             InstKind::Index { access } => {
-                let out = i32::slice_mut(out);
+                let out = i32::slice_mut(out.view_mut());
                 strip.pieces(access, |Piece { at, len, offset, stride }| {
                     (0..len).for_each(|k| out[at + k] = (offset.max(0) + k as i64 * stride) as i32);
                 });
@@ -210,7 +284,7 @@ impl<'a> Worker<'a> {
             InstKind::Bits { data_start, access } => {
                 let word = |k: usize| data[*data_start as usize + k].to_i64() as u32;
                 let (key, counter) = ([word(0), word(1)], [word(2), word(3)]);
-                let out = u32::slice_mut(out);
+                let out = u32::slice_mut(out.view_mut());
                 strip.pieces(access, |Piece { at, len, offset, stride }| {
                     for k in 0..len {
                         let element = (offset + k as i64 * stride) as u64;
@@ -219,19 +293,11 @@ impl<'a> Worker<'a> {
                     }
                 });
             }
-            InstKind::Healthy => bool::slice_mut(out).fill(true),
-            InstKind::Map { op, args } => {
-                let dtypes: SmallVec<[DType; 3]> =
-                    args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
-                let blocks: SmallVec<[&Block; 3]> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
-                let function =
-                    (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
-                function(&blocks, out);
-                wrap(inst.dtype, out);
-            }
+            InstKind::Healthy => bool::slice_mut(out.view_mut()).fill(true),
             InstKind::Cast { arg } => cast(self.operand(inst, *arg), inst.dtype, out),
             InstKind::Mask { arg, access } => {
-                out.clone_from(self.operand(inst, *arg));
+                let from = self.operand(inst, *arg);
+                crate::host::each_lane!(&mut *out, out => out.copy_from_slice(&Lanes::slice(from)[..strip.len]));
                 mask(strip, access, out);
             }
             InstKind::Gather { operand, access, index, stride, size } => {
@@ -242,7 +308,7 @@ impl<'a> Worker<'a> {
                 self.gather(inst, &mut offsets, *index, *stride, *size)?;
                 pick(&self.inputs[*operand], &offsets, out);
             }
-            InstKind::Reduce { .. } => unreachable!("the reduction runs before the outer stage"),
+            InstKind::Map { .. } | InstKind::Reduce { .. } => unreachable!("these are run elsewhere"),
         }
         Ok(())
     }
@@ -251,9 +317,9 @@ impl<'a> Worker<'a> {
     fn gather(&self, inst: &Inst, offsets: &mut [i64], index: usize, stride: i64, size: usize) -> Result<()> {
         for (k, offset) in offsets.iter_mut().enumerate().filter(|(_, offset)| **offset != NOWHERE) {
             let index = match self.operand(inst, index) {
-                Block::I32(index) => i64::from(index[k]),
-                Block::U32(index) => i64::from(index[k]),
-                Block::I64(index) => index[k],
+                View::I32(index) => i64::from(index[k]),
+                View::U32(index) => i64::from(index[k]),
+                View::I64(index) => index[k],
                 other => unreachable!("indexes are integers, not {other:?}"),
             };
             if index < 0 || index >= size as i64 {
@@ -264,6 +330,22 @@ impl<'a> Worker<'a> {
         }
         Ok(())
     }
+}
+
+/// For every instruction, the output that it can write to itself: if it is a primitive computed in the dtype that is stored,
+/// and nothing else needs its results.
+fn straight(kernel: &Fused) -> Vec<Option<usize>> {
+    let of = |position: usize| {
+        let inst = &kernel.insts[position];
+        let is_read = kernel.insts.iter().any(|other| other.args().contains(&position));
+        let as_stored = !matches!(inst.dtype, DType::U8 | DType::F16);
+        let mut outputs = (0..kernel.outputs.len()).filter(|&output| kernel.outputs[output].inst == position);
+        match (&inst.kind, outputs.next(), outputs.next()) {
+            (InstKind::Map { .. }, Some(output), None) if as_stored && !is_read => Some(output),
+            _ => None,
+        }
+    };
+    (0..kernel.insts.len()).map(of).collect()
 }
 
 /// Is it the same at every point?

@@ -56,7 +56,7 @@ impl Cpu {
                 })
             };
             // A fused kernel writes every element, and so does an epilogue.
-            let zeroed = matches!(kernel, Kernel::Structured(call) if call.epilogue.is_none());
+            let zeroed = matches!(kernel, Kernel::Structured(call) if call.epilogue.is_none() && !call.op.fills_outputs());
             let buffers = outputs.iter().map(|&buffer| &run.plan.buffers[buffer as usize]);
             let results = buffers.map(|buffer| take(buffer.dtype, buffer.numel, zeroed));
             let mut results = results.collect::<Result<Vec<HostBuffer>>>()?;
@@ -89,7 +89,7 @@ impl Cpu {
                         None => compute(&mut results)?,
                         Some(epilogue) => {
                             let meta = &call.outputs[0].1;
-                            let mut own = [take(meta.dtype, meta.numel(), true)?];
+                            let mut own = [take(meta.dtype, meta.numel(), !op.fills_outputs())?];
                             compute(&mut own)?;
                             let mut inputs: Vec<_> =
                                 epilogue.inputs.iter().map(|&(place, _)| operand(place)).collect();

@@ -73,16 +73,16 @@ impl Worker<'_> {
                 let taken = from..(from + at_once).min(places.end);
                 let mut strip = self.strip(0..kept, results.start, results.len() * taken.len(), &fixed);
                 strip.repeated = Some(taken);
-                self.stage(true, &strip)?;
-                totals.fold_across(&self.registers[arg], from);
+                self.inner(&strip)?;
+                totals.fold_across(self.values(arg), from);
             }
         } else {
             for (row, result) in results.enumerate() {
                 let fixed = unravel(&kernel.space[..kept], result, rank);
                 for from in places.clone().step_by(BLOCK) {
                     let strip = self.strip(kept..rank, from, BLOCK.min(places.end - from), &fixed);
-                    self.stage(true, &strip)?;
-                    totals.fold_row(row, &self.registers[arg], 0..strip.len, from);
+                    self.inner(&strip)?;
+                    totals.fold_row(row, self.values(arg), 0..strip.len, from);
                 }
             }
         }

@@ -7,8 +7,8 @@ use super::strip::{Piece, Strip};
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
-use crate::host::{Block, HostBuffer, Lanes, each_lane};
-use crate::ir::kernel::{Fused, InstKind, Phase};
+use crate::host::{Block, HostBuffer, Lanes, View, each_lane};
+use crate::ir::kernel::{Fused, Inst, InstKind, Phase};
 use std::sync::Arc;
 
 /// The longest row that is held whole.
@@ -29,7 +29,8 @@ pub(super) fn run(
     let at_once = (BLOCK / length).max(if across { ROWS_ACROSS } else { 1 });
     in_parallel(kernel, count, 1, |range| {
         let worker = Worker::new(kernel, inputs, run);
-        let mut rows = RowWorker { kernel, worker, outputs: &outputs, length, across };
+        let spreads = (0..kernel.insts.len()).map(|inst| is_read_by_element(kernel, inst)).collect();
+        let mut rows = RowWorker { kernel, worker, outputs: &outputs, length, across, spreads };
         if length > WHOLE_ROW {
             return range.into_iter().try_for_each(|row| rows.long(row));
         }
@@ -44,6 +45,17 @@ struct RowWorker<'a> {
     length: usize,
     /// Are values kept place by place, those of all rows together, instead of row by row?
     across: bool,
+    /// For every instruction: is its value, if it is one per row, needed for every element?
+    spreads: Vec<bool>,
+}
+
+/// Does something need the results of an instruction for every element of a row?
+fn is_read_by_element(kernel: &Fused, inst: usize) -> bool {
+    let reads = |other: &Inst| {
+        (other.inner || matches!(other.kind, InstKind::Reduce { .. })) && other.args().contains(&inst)
+    };
+    kernel.insts.iter().any(reads)
+        || kernel.outputs.iter().any(|output| output.per_element && output.inst == inst)
 }
 
 /// Some elements of some rows: all of several rows, or a part of one.
@@ -72,7 +84,7 @@ impl RowWorker<'_> {
             strip.repeated = self.across.then_some(0..self.length);
             for &inst in &phase.insts {
                 if !std::mem::replace(&mut done[inst], true) {
-                    self.worker.compute(inst, &strip)?;
+                    self.compute(inst, &strip)?;
                 }
             }
             let mut totals = self.totals(phase, rows);
@@ -94,13 +106,30 @@ impl RowWorker<'_> {
             for from in (0..self.length).step_by(BLOCK) {
                 let length = BLOCK.min(self.length - from);
                 let strip = self.worker.strip(kernel.kept..kernel.space.len(), from, length, &fixed);
-                phase.insts.iter().try_for_each(|&inst| self.worker.compute(inst, &strip))?;
+                phase.insts.iter().try_for_each(|&inst| self.compute(inst, &strip))?;
                 self.fold(phase, &mut totals, &Tile { rows: 1, length, from });
                 self.store(phase, &strip);
             }
             self.reduced(phase, totals, 1, BLOCK);
         }
         self.store_rows(row, 1);
+        Ok(())
+    }
+
+    /// Where an instruction can write its results itself: the output, and the first place.
+    fn straight(&self, inst: usize, strip: &Strip) -> Option<(&Output<'_>, usize)> {
+        let output = self.worker.straight[inst].filter(|_| self.kernel.insts[inst].inner)?;
+        let start = strip.together(&self.kernel.outputs[output].access)?;
+        Some((&self.outputs[output], start))
+    }
+
+    /// Runs an instruction for every element of a strip.
+    fn compute(&mut self, inst: usize, strip: &Strip) -> Result<()> {
+        let Some((output, start)) = self.straight(inst, strip) else {
+            return self.worker.compute(inst, strip);
+        };
+        // Safety: rows of different workers are disjoint, and nobody else reads the instruction's results.
+        self.worker.map(inst, unsafe { output.part(start..start + strip.len) });
         Ok(())
     }
 
@@ -117,8 +146,11 @@ impl RowWorker<'_> {
 
     /// Repeats a value per row for each of `length` elements.
     fn spread(&mut self, inst: usize, rows: usize, length: usize) {
+        if !self.spreads[inst] {
+            return;
+        }
         let across = self.across;
-        let to = &mut self.worker.spread[inst];
+        let mut to = std::mem::replace(&mut self.worker.spread[inst], Block::Bool(Vec::new()));
         to.resize(rows * length);
         fn repeat<T: Lanes>(from: &[T], to: &mut [T], length: usize, across: bool) {
             match across {
@@ -126,8 +158,9 @@ impl RowWorker<'_> {
                 false => to.chunks_exact_mut(length).zip(from).for_each(|(to, &from)| to.fill(from)),
             }
         }
-        let from = &self.worker.registers[inst];
-        each_lane!(to, to => repeat(Lanes::slice(from), to, length, across));
+        let from = self.worker.values(inst);
+        each_lane!(&mut to, to => repeat(Lanes::slice(from), to, length, across));
+        self.worker.spread[inst] = to;
     }
 
     fn totals(&self, phase: &Phase, rows: usize) -> Vec<Totals> {
@@ -141,10 +174,10 @@ impl RowWorker<'_> {
     }
 
     /// The values of an instruction for every element.
-    fn values(&self, inst: usize) -> &Block {
+    fn values(&self, inst: usize) -> View<'_> {
         match self.kernel.insts[inst].inner {
-            true => &self.worker.registers[inst],
-            false => &self.worker.spread[inst],
+            true => self.worker.values(inst),
+            false => self.worker.spread[inst].view(),
         }
     }
 
@@ -171,6 +204,9 @@ impl RowWorker<'_> {
     /// Stores the outputs per element of a phase.
     fn store(&self, phase: &Phase, strip: &Strip) {
         for &number in &phase.outputs {
+            if self.straight(self.kernel.outputs[number].inst, strip).is_some() {
+                continue;
+            }
             let (stored, output) = (&self.kernel.outputs[number], &self.outputs[number]);
             let values = self.values(stored.inst);
             strip.pieces(&stored.access, |Piece { at, len, offset, stride }| {
@@ -186,7 +222,7 @@ impl RowWorker<'_> {
             self.kernel.outputs.iter().zip(self.outputs).filter(|(stored, _)| !stored.per_element)
         {
             // Safety: rows of different workers are disjoint and lie inside the output.
-            unsafe { output.store((row as i64, 1), &self.worker.registers[stored.inst], 0..rows) };
+            unsafe { output.store((row as i64, 1), self.worker.values(stored.inst), 0..rows) };
         }
     }
 }

@@ -124,6 +124,39 @@ impl Strip<'_> {
         }
     }
 
+    /// Where the first point lies, if all of them lie one after the other.
+    pub fn together(&self, access: &Access) -> Option<usize> {
+        if self.repeated.is_some() || self.len == 0 || !access.is_strided() {
+            return None;
+        }
+        let level = &access.levels[0];
+        // Points before the strip's end differ in dimensions that are one behind the other in memory.
+        let mut block = 1;
+        for d in self.varying.clone().rev() {
+            if self.space[d] > 1 && level.axes[d].stride != block as i64 {
+                return None;
+            }
+            block *= self.space[d];
+            if self.start % block + self.len <= block {
+                break;
+            }
+        }
+        let mut offset = level.offset.value(self.data);
+        let mut rest = self.start;
+        for d in (0..self.space.len()).rev() {
+            let coordinate = match self.varying.contains(&d) {
+                true => {
+                    let coordinate = rest % self.space[d];
+                    rest /= self.space[d];
+                    coordinate
+                }
+                false => self.fixed[d],
+            };
+            offset += level.axes[d].stride * coordinate as i64;
+        }
+        Some(offset as usize)
+    }
+
     /// How many of the next `run` points along dimension `last` lie at equal distances, or all nowhere: their number,
     /// the first one's offset, and the distance.
     fn stretch(&self, access: &Access, coordinates: &[usize], last: usize, run: usize) -> (usize, i64, i64) {

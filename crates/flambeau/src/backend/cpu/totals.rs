@@ -1,37 +1,44 @@
 //! Running results of reductions: a row at a time, or one value of every row at a time.
 
 use crate::dtype::{DType, Lane};
-use crate::host::{Block, widest, wrap};
+use crate::host::{Block, View, widest, wrap};
 use crate::ir::ReduceKind;
 use std::ops::Range;
 
 widest! {
-    /// Σ of a block in f64: in eight running sums, as one would wait for itself at every step.
+    /// Σ of a block in f64: in 32 running sums, as fewer would wait for themselves; of what is left, in eight.
     fn sum(values: &[f32]) -> f64 {
-        let mut sums = [0.0; 8];
-        let chunks = values.chunks_exact(8);
-        let rest: f64 = chunks.remainder().iter().map(|&x| f64::from(x)).sum();
+        let mut sums = [0.0; 32];
+        let (chunks, rest) = values.as_chunks::<32>();
         for chunk in chunks {
             sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
         }
-        sums.iter().sum::<f64>() + rest
+        for half in [16, 8] {
+            let (low, high) = sums.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+        }
+        let (chunks, rest) = rest.as_chunks::<8>();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        let rest: f64 = rest.iter().map(|&x| f64::from(x)).sum();
+        sums[..8].iter().sum::<f64>() + rest
     }
 }
 
 widest! {
     /// The largest value, or NaN if there is one.
     fn largest(values: &[f32]) -> f32 {
-        let mut best = [f32::NEG_INFINITY; 8];
-        let mut nan = [false; 8];
-        let chunks = values.chunks_exact(8);
-        let rest = chunks.remainder();
+        let mut best = [f32::NEG_INFINITY; 32];
+        let mut nan = [0; 32];
+        let (chunks, rest) = values.as_chunks::<32>();
         for chunk in chunks {
-            for k in 0..8 {
+            for k in 0..32 {
                 best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
-                nan[k] |= chunk[k].is_nan();
+                nan[k] |= u32::from(chunk[k].is_nan());
             }
         }
-        let nan = nan.contains(&true) || rest.iter().any(|x| x.is_nan());
+        let nan = nan.iter().any(|&nan| nan != 0) || rest.iter().any(|x| x.is_nan());
         if nan { f32::NAN } else { best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
     }
 }
@@ -80,9 +87,9 @@ impl Totals {
     }
 
     /// Takes in values of one row, the first of which has position `from`.
-    pub fn fold_row(&mut self, row: usize, block: &Block, values: Range<usize>, from: usize) {
+    pub fn fold_row(&mut self, row: usize, block: View, values: Range<usize>, from: usize) {
         match block {
-            Block::F32(block) => match self.kind {
+            View::F32(block) => match self.kind {
                 ReduceKind::Sum => self.floats[row] += sum(&block[values]),
                 ReduceKind::Max => self.float(row, f64::from(largest(&block[values])), from),
                 _ => {
@@ -90,24 +97,24 @@ impl Totals {
                     values.for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
                 }
             },
-            Block::F64(block) => {
+            View::F64(block) => {
                 block[values].iter().enumerate().for_each(|(k, &x)| self.float(row, x, from + k))
             }
-            Block::I32(block) => {
+            View::I32(block) => {
                 block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
             }
-            Block::U32(block) => {
+            View::U32(block) => {
                 block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x.into(), from + k))
             }
-            Block::I64(block) => {
+            View::I64(block) => {
                 block[values].iter().enumerate().for_each(|(k, &x)| self.integer(row, x, from + k))
             }
-            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+            View::Bool(_) => unreachable!("booleans are cast before they are reduced"),
         }
     }
 
     /// Takes in one value per row at each of some positions, of which the first is `from`.
-    pub fn fold_across(&mut self, block: &Block, from: usize) {
+    pub fn fold_across(&mut self, block: View, from: usize) {
         fn each<T: Copy>(values: &[T], rows: usize, mut visit: impl FnMut(usize, usize, T)) {
             for (place, values) in values.chunks_exact(rows).enumerate() {
                 values.iter().enumerate().for_each(|(row, &x)| visit(row, place, x));
@@ -115,13 +122,13 @@ impl Totals {
         }
         let rows = self.floats.len().max(self.integers.len());
         match block {
-            Block::F32(block) if self.kind == ReduceKind::Sum => add_across(&mut self.floats, block),
-            Block::F32(block) => each(block, rows, |row, place, x| self.float(row, x.into(), from + place)),
-            Block::F64(block) => each(block, rows, |row, place, x| self.float(row, x, from + place)),
-            Block::I32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
-            Block::U32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
-            Block::I64(block) => each(block, rows, |row, place, x| self.integer(row, x, from + place)),
-            Block::Bool(_) => unreachable!("booleans are cast before they are reduced"),
+            View::F32(block) if self.kind == ReduceKind::Sum => add_across(&mut self.floats, block),
+            View::F32(block) => each(block, rows, |row, place, x| self.float(row, x.into(), from + place)),
+            View::F64(block) => each(block, rows, |row, place, x| self.float(row, x, from + place)),
+            View::I32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
+            View::U32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),
+            View::I64(block) => each(block, rows, |row, place, x| self.integer(row, x, from + place)),
+            View::Bool(_) => unreachable!("booleans are cast before they are reduced"),
         }
     }
 

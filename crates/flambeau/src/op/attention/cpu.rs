@@ -2,9 +2,10 @@
 
 use super::{Attention, Direction, Sizes};
 use crate::error::Result;
-use crate::host::{Disjoint, HostBuffer, Matrix, Product, Target, multiply};
+use crate::host::{Disjoint, HostBuffer, Matrix, Product, Target, multiply, widest};
 use crate::ir::call::CpuOperand;
 use crate::memory::reserved;
+use crate::op::elementwise::Real;
 use crate::shape::product;
 
 /// Queries whose scores are held at once.
@@ -31,6 +32,13 @@ fn score(scores: &mut [f32], size: (usize, usize, usize), a: Matrix<f32>, b: Mat
     let to = Target { memory: &Disjoint::new(scores), offset: 0, row: size.1 };
     // Safety: the scores are the thread's own.
     unsafe { multiply(alone(size, false), to, a, b, factor) };
+}
+
+widest! {
+    /// x ← e^(x − from).
+    fn exponentials(values: &mut [f32], from: f32) {
+        values.iter_mut().for_each(|x| *x = Real::exp(*x - from));
+    }
 }
 
 pub(super) fn run(
@@ -116,7 +124,7 @@ impl Head<'_> {
                 let (scores, hidden) = scores.split_at_mut(self.seen(first + row, seen));
                 hidden.fill(0.0);
                 let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
+                exponentials(scores, largest);
                 let sum: f32 = scores.iter().sum();
                 scores.iter_mut().for_each(|score| *score /= sum);
                 let Target { memory, offset, .. } = logarithms.starting_at(first + row);
@@ -150,8 +158,9 @@ impl Head<'_> {
                 let sees = self.seen(first + row, seen);
                 weights[sees..].fill(0.0);
                 scores[sees..].fill(0.0);
-                for (weight, score) in weights.iter_mut().zip(scores).take(sees) {
-                    *weight = ((*weight - largest) - logarithm).exp();
+                weights[..sees].iter_mut().for_each(|weight| *weight -= largest);
+                exponentials(&mut weights[..sees], logarithm);
+                for (weight, score) in weights.iter().zip(scores).take(sees) {
                     *score = *weight * (*score - along);
                 }
             }

@@ -141,7 +141,7 @@ pub(crate) static SELECT: Elementwise = Elementwise {
     tolerance: None,
 };
 
-fn select<T: Lanes>(args: &[&Block], out: &mut Block) {
+fn select<T: Lanes>(args: &[View], out: ViewMut) {
     let out = T::slice_mut(out);
     let len = out.len();
     let (condition, a, b) =

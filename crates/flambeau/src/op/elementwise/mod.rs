@@ -36,7 +36,7 @@ mod entry {
     pub(super) use super::{Elementwise, Operand, Signature, apply, elementwise};
     pub(super) use crate::dtype::Lane;
     pub(super) use crate::error::Result;
-    pub(super) use crate::host::{Block, BlockFn, Lanes};
+    pub(super) use crate::host::{BlockFn, Lanes, View, ViewMut};
     pub(super) use crate::ir::Map;
     pub(super) use crate::op::{Grads, Saves, Tensor, Vjp};
 }

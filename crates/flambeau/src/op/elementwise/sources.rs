@@ -1,7 +1,7 @@
 //! Random numbers from random bits; used by `rand`, `randn` and their kin.
 
 use super::{Elementwise, Signature};
-use crate::host::Block;
+use crate::host::{View, ViewMut};
 use crate::ir::Map;
 use crate::op::{Saves, not_differentiable};
 use crate::rng;
@@ -42,12 +42,12 @@ from_bits!(
 pub(super) static TABLE: &[&Elementwise] = &[&UNIFORM, &NORMAL];
 
 /// The interpreter's integers are I64 and its floats F64; the backends' are U32 and F32.
-fn convert(bits: &Block, out: &mut Block, number: fn(u32) -> f32) {
+fn convert(bits: View, out: ViewMut, number: fn(u32) -> f32) {
     match (bits, out) {
-        (Block::U32(bits), Block::F32(out)) => {
+        (View::U32(bits), ViewMut::F32(out)) => {
             out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = number(bits));
         }
-        (Block::I64(bits), Block::F64(out)) => {
+        (View::I64(bits), ViewMut::F64(out)) => {
             out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = f64::from(number(bits as u32)));
         }
         (bits, out) => unreachable!("random bits of {bits:?} to {out:?}"),

@@ -60,6 +60,10 @@ impl Kernels for MatMul {
         Layout::Strided
     }
 
+    fn fills_outputs(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
         let (a, b) = (&inputs[0], &inputs[1]);
         match (a.buffer, b.buffer, &mut outputs[0]) {
