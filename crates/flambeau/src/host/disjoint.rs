@@ -1,6 +1,7 @@
 //! Where what the planner reckons meets memory: results that several threads write to, and matrix products. Every place
 //! is checked against the memory it lies in; that no two threads have the same places is what callers vouch for.
 
+use super::tiny::Factor;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -142,15 +143,45 @@ pub(crate) struct Product {
 ///
 /// # Safety
 /// No other thread may touch the places of the result meanwhile.
-pub(crate) unsafe fn multiply<T: Copy + num_traits::One + 'static>(
+pub(crate) unsafe fn multiply<T: Factor>(
+    size: Product,
+    to: Target<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    factor: T,
+) {
+    let Product { m, n, k, .. } = size;
+    assert!(a.holds(m, k) && b.holds(k, n), "a product reads outside of its operands");
+    assert!(to.holds(m, n), "a product writes outside of its result");
+    let Some(raised) = T::raised(a, b, (m, n, k)) else {
+        // Safety: the places are checked, and the caller vouches for those of the result, here and below.
+        return unsafe { multiply_plain(size, to, a, b, factor) };
+    };
+    let (a, b) = if raised.is_first { (raised.operand(), b) } else { (a, raised.operand()) };
+    if size.adds {
+        // Safety: as above; the raised operand is as large as the one whose place it takes, here and below.
+        return unsafe { multiply_plain(size, to, a, b, factor * raised.factor) };
+    }
+    // Safety: as above.
+    unsafe { multiply_plain(size, to, a, b, factor) };
+    for row in (0..m).map(|row| to.offset + row * to.row) {
+        // Safety: as above.
+        let results = unsafe { to.memory.slice(row..row + n) };
+        results.iter_mut().for_each(|x| *x = x.product(raised.factor));
+    }
+}
+
+/// [`multiply`] as it is.
+///
+/// # Safety
+/// Every place of the three matrices must lie in its memory, and no other thread may touch those of the result meanwhile.
+pub(super) unsafe fn multiply_plain<T: Factor>(
     Product { m, n, k, adds, parallel }: Product,
     to: Target<T>,
     a: Matrix<T>,
     b: Matrix<T>,
     factor: T,
 ) {
-    assert!(a.holds(m, k) && b.holds(k, n), "a product reads outside of its operands");
-    assert!(to.holds(m, n), "a product writes outside of its result");
     if m == 0 || n == 0 {
         return;
     }
@@ -160,8 +191,8 @@ pub(crate) unsafe fn multiply<T: Copy + num_traits::One + 'static>(
     let (parallelism, _) = (gemm::Parallelism::None, parallel);
     // Without terms no element of an operand is looked at, and its offset may lie anywhere.
     let start = |matrix: &Matrix<T>| matrix.values.as_ptr().wrapping_offset(matrix.offset as isize);
-    // Safety: every element of the three matrices lies in its memory, as asserted above, and the caller vouches that the
-    // result is its own.
+    // Safety: the caller vouches that every element of the three matrices lies in its memory, and that the result is its
+    // own.
     unsafe {
         gemm::gemm(
             m,

@@ -8,6 +8,7 @@ mod cast;
 mod disjoint;
 mod mapped;
 mod order;
+pub(crate) mod tiny;
 
 pub(crate) use block::{Block, BlockFn, Lanes, View, ViewMut, block_fn, each_lane, widest};
 pub(crate) use buffer::HostBuffer;

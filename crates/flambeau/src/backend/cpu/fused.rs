@@ -257,6 +257,8 @@ impl<'a> Worker<'a> {
         let values: SmallVec<[View; 3]> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
         let function = (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
         function(&values, out);
+        #[cfg(all(test, target_arch = "x86_64"))]
+        super::tests::count_underflow(op.name);
     }
 
     /// The values of an instruction, as another one reads them.

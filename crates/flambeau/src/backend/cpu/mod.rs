@@ -5,6 +5,8 @@ mod reduce;
 mod rows;
 mod spare;
 mod strip;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 mod totals;
 
 use super::{Buffer, Run};
@@ -82,8 +84,10 @@ impl Cpu {
                     let operands: Vec<_> = operands.collect();
                     let op = &call.op;
                     let compute = |results: &mut [HostBuffer]| {
-                        op.cpu(&operands, results, &run.data[call.data_start as usize..])
-                            .map_err(|error| error.at(run.location(call.node)))
+                        let result = op.cpu(&operands, results, &run.data[call.data_start as usize..]);
+                        #[cfg(all(test, target_arch = "x86_64"))]
+                        tests::count_underflow(op.name());
+                        result.map_err(|error| error.at(run.location(call.node)))
                     };
                     match &call.epilogue {
                         None => compute(&mut results)?,

@@ -1,6 +1,7 @@
 //! Running results of reductions: a row at a time, or one value of every row at a time.
 
 use crate::dtype::{DType, Lane};
+use crate::host::tiny::narrowed;
 use crate::host::{Block, View, widest, wrap};
 use crate::ir::ReduceKind;
 use std::ops::Range;
@@ -181,7 +182,7 @@ impl Totals {
     pub fn finish(self, dtype: DType) -> Block {
         let integers = if self.kind.is_index() { self.positions } else { self.integers };
         let mut out = match dtype.lane() {
-            Lane::F32 => Block::F32(self.floats.iter().map(|&x| x as f32).collect()),
+            Lane::F32 => Block::F32(self.floats.iter().map(|&x| narrowed(x)).collect()),
             Lane::F64 => Block::F64(self.floats),
             Lane::I32 => Block::I32(integers.iter().map(|&x| x as i32).collect()),
             Lane::U32 => Block::U32(integers.iter().map(|&x| x as u32).collect()),

@@ -2,6 +2,7 @@
 //! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
 
 use super::{Direction, Sizes};
+use crate::host::tiny::Factor;
 use crate::host::{Disjoint, Matrix, Product, Target, multiply};
 use crate::shape::product;
 use std::cell::Cell;
@@ -10,7 +11,7 @@ use std::thread::LocalKey;
 
 /// f32 or f64.
 pub(super) trait Real:
-    Copy + num_traits::Zero + num_traits::One + AddAssign + Mul<Output = Self> + Send + Sync + 'static
+    Factor + num_traits::Zero + AddAssign + Mul<Output = Self> + Send + Sync
 {
     /// Memory for columns that the thread keeps from one convolution to the next.
     fn kept() -> &'static LocalKey<Cell<Vec<Self>>>;

@@ -30,7 +30,7 @@ elementwise! {
 
     /// `x · y`. Derivatives: y and x.
     MUL = mul / try_mul (x, y): Number {
-        cpu: x * y,
+        cpu: Real::product(x, y),
         int: x.wrapping_mul(y),
         wgsl: "({x} * {y})",
         saves: [x, y],

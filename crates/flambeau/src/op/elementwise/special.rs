@@ -5,6 +5,7 @@
 //! Integer division by zero follows WGSL, so that every device agrees: `x / 0 = x` and `x mod 0 = 0`.
 
 use super::vectorised;
+use crate::host::tiny;
 use std::f64::consts::LN_2;
 
 /// Above this, √(x² ± 1) is x, and x² may overflow.
@@ -12,6 +13,8 @@ const FAR: f64 = 1e100;
 
 /// Float lanes.
 pub(in crate::op) trait Real: Copy {
+    /// x · y.
+    fn product(self, other: Self) -> Self;
     /// x modulo y, with the sign of y.
     fn modulo(self, divisor: Self) -> Self;
     /// The largest integer not above x / y.
@@ -43,8 +46,13 @@ pub(in crate::op) trait Real: Copy {
 }
 
 macro_rules! real {
-    ($($t:ty: $exp:path, $ln:path, $ln_1p:path, $tanh:path, $erf:path);*) => { $(
+    ($($t:ty: $product:path, $exp:path, $ln:path, $ln_1p:path, $tanh:path, $erf:path);*) => { $(
         impl Real for $t {
+            #[inline]
+            fn product(self, other: Self) -> Self {
+                $product(self, other)
+            }
+
             #[inline]
             fn modulo(self, divisor: Self) -> Self {
                 let rest = self % divisor;
@@ -128,8 +136,8 @@ macro_rules! real {
     )* };
 }
 real!(
-    f32: vectorised::exp, vectorised::ln, vectorised::ln_1p, vectorised::tanh, vectorised::erf;
-    f64: f64::exp, f64::ln, f64::ln_1p, f64::tanh, libm::erf
+    f32: tiny::product, vectorised::exp, vectorised::ln, vectorised::ln_1p, vectorised::tanh, vectorised::erf;
+    f64: std::ops::Mul::mul, f64::exp, f64::ln, f64::ln_1p, f64::tanh, libm::erf
 );
 
 /// Integer lanes.

@@ -1,7 +1,8 @@
 //! Exponentials, logarithms and the error function of f32, written without branches, tables and calls: the compiler
 //! runs a loop over them several lanes at a time. They are within two units in the last place, most of them within
-//! one, everywhere, and keep infinities, NaN, signed zeros and subnormal numbers. Products and sums are rounded one by
-//! one, as not every processor can merge them, so the results are the same everywhere.
+//! one, everywhere, and keep infinities, NaN, signed zeros and subnormal operands; exponentials that would be subnormal
+//! are 0. Products and sums are rounded one by one, as not every processor can merge them, so the results are the same
+//! everywhere.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
@@ -40,14 +41,18 @@ fn exponential_parts(x: f32) -> (i32, f32) {
     (shifted.to_bits().wrapping_sub(ROUNDING.to_bits()) as i32, r + r * r * tail)
 }
 
-/// `e^x` = 2ⁿ eʳ, times two powers of two, as 2ⁿ itself may not be a number.
+/// log 2⁻¹²⁶, rounded up: below it exponentials are subnormal, and taken as 0 (see `host::tiny`).
+const LEAST_EXPONENT: f32 = -87.336_54;
+
+/// `e^x` = 2ⁿ eʳ, times two powers of two, as 2ⁿ itself may be too large.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Beyond these bounds the result is 0 or infinite.
-    let bounded = at_most(if x < -104.0 { -104.0 } else { x }, 89.0);
+    // Above this bound the result is infinite.
+    let bounded = at_most(if x < LEAST_EXPONENT { LEAST_EXPONENT } else { x }, 89.0);
     let (n, rest) = exponential_parts(bounded);
     let half = n >> 1;
-    (1.0 + rest) * power_of_two(half) * power_of_two(n.wrapping_sub(half))
+    let y = (1.0 + rest) * power_of_two(half) * power_of_two(n.wrapping_sub(half));
+    if x < LEAST_EXPONENT { 0.0 } else { y }
 }
 
 /// The hyperbolic tangent: a polynomial below 0.6, where the exponentials would cancel, 1 − 2 / (e²ˣ + 1) above.
@@ -141,11 +146,17 @@ mod tests {
         (f64::from(got) - exact).abs() / unit
     }
 
+    /// `e^x`, or 0 where f32 has a subnormal number for it.
+    fn normal_exponential(x: f64) -> f64 {
+        let y = x.exp();
+        if y < f64::from(f32::MIN_POSITIVE) { 0.0 } else { y }
+    }
+
     #[test]
     fn they_are_accurate_everywhere() {
         type Function<T> = fn(T) -> T;
         let functions: [(&str, Function<f32>, Function<f64>, f64); 5] = [
-            ("exp", exp, f64::exp, 1.0),
+            ("exp", exp, normal_exponential, 1.0),
             ("tanh", tanh, f64::tanh, 1.5),
             ("erf", erf, libm::erf, 2.0),
             ("ln", ln, f64::ln, 1.0),

@@ -1,6 +1,7 @@
 //! The product on the CPU: the `gemm` crate for floats, plain loops for integers.
 
 use super::Sizes;
+use crate::host::tiny::Factor;
 use crate::host::{Disjoint, Matrix, Product, Target, multiply};
 use crate::ir::call::CpuOperand;
 use crate::shape::product;
@@ -26,7 +27,7 @@ fn product_sizes(inputs: &[CpuOperand]) -> Sizes {
     Sizes { batches: product(&a[..rank - 2]), m: a[rank - 2], n: b[rank - 1], k: a[rank - 1] }
 }
 
-pub(super) fn float_product<T: Copy + Send + num_traits::Zero + num_traits::One + 'static>(
+pub(super) fn float_product<T: Factor + Send + num_traits::Zero>(
     inputs: &[CpuOperand],
     a: &[T],
     b: &[T],

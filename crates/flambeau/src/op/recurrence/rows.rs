@@ -3,11 +3,12 @@
 
 use super::Kind;
 use crate::dtype::Element;
+use crate::host::tiny::Factor;
 use crate::op::elementwise::Real;
 use num_traits::Num;
 
 /// Floats that the CPU computes recurrences with.
-pub(super) trait Number: Real + Element + Num + PartialOrd + Send + Sync {}
+pub(super) trait Number: Real + Factor + Element + Num + PartialOrd + Send + Sync {}
 impl Number for f32 {}
 impl Number for f64 {}
 
