@@ -1,12 +1,13 @@
-//! `flambeau bench ragged`: training steps whose sizes change every time, as those of text do.
+//! `flambeau bench ragged`: training steps whose sizes change every time, as those of text do; with `--model mlp`, steps
+//! whose batch is of a new size, each beside another one of the same size.
 
 use super::trace::{Timelines, most_expensive};
 use super::{Counts, median, time};
 use crate::output::{Output, refused};
-use flambeau::manual_seed;
-use flambeau::nn::models::{Gpt, GptConfig};
+use flambeau::nn::models::{Gpt, GptConfig, Mlp, MlpOptions};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
+use flambeau::{TensorOptions, manual_seed};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -25,8 +26,20 @@ const MODEL: GptConfig = GptConfig {
     tied: false,
 };
 
+/// What is trained.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Model {
+    /// A small GPT: a new length each step.
+    Gpt,
+    /// 784 → 128 → 10: a new batch size each step.
+    Mlp,
+}
+
 #[derive(clap::Args)]
 pub struct Options {
+    /// What is trained.
+    #[arg(long, value_enum, default_value_t = Model::Gpt)]
+    model: Model,
     /// Different lengths, of which each is trained with once.
     #[arg(long, default_value_t = 60)]
     lengths: usize,
@@ -40,7 +53,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { lengths: 60, batch: 16, trace: None }
+        Options { model: Model::Gpt, lengths: 60, batch: 16, trace: None }
     }
 }
 
@@ -59,6 +72,12 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
             "bench ragged",
             "--lengths is 21 to 467 (466 with --trace), and --batch above 0",
         ));
+    }
+    if options.model == Model::Mlp {
+        if options.trace.is_some() {
+            return Err(refused("bench ragged", "--trace goes with the GPT"));
+        }
+        return batches(device, count, output).await;
     }
     output.say(format!("training steps with a new length each time on {}", device.name()));
     manual_seed(SEED);
@@ -128,5 +147,50 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         "steps_ms": seconds.iter().map(|seconds| seconds * 1e3).collect::<Vec<f64>>(),
         "losses": losses,
         "trace": traced,
+    }))
+}
+
+/// Steps of the MLP with batches of new sizes, 32 to 498: what the first step of each size takes, and what the next one does.
+async fn batches(device: &Device, count: usize, output: Output) -> Result<Value> {
+    output.say(format!("training steps with a new batch size each time on {}", device.name()));
+    manual_seed(SEED);
+    let model = Mlp::try_with_options(&[784, 128, 10], MlpOptions::default(), TensorOptions::from(device))?;
+    let mut optimizer = Adam::new(model.parameters(), 1e-3);
+    let generator = Generator::new(SEED);
+    let (mut new, mut known, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+    for size in lengths(count) {
+        let x = Tensor::try_rand([size, 784], &generator, device)?;
+        let y = Tensor::try_randint(0, 10, [size], &generator, device)?;
+        eval(&[&x, &y])?;
+        for seconds in [&mut new, &mut known] {
+            let start = Instant::now();
+            let loss = model.try_forward(&x)?.try_cross_entropy(&y)?;
+            loss.backward()?;
+            optimizer.step()?;
+            optimizer.zero_grad();
+            losses.push(loss.item().await?);
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+    if losses.iter().any(|loss| !loss.is_finite()) {
+        return Err(refused("bench ragged", format!("the losses {losses:?} are no numbers")));
+    }
+    let (new, known) = (&new[KNOWN..], &known[KNOWN..]);
+    // Sizes differ, and so do their steps: each is compared with the other one of its size.
+    let ratios: Vec<f64> = new.iter().zip(known).map(|(new, known)| new / known).collect();
+    let (of_new, of_known, ratio) = (median(new.to_vec()), median(known.to_vec()), median(ratios));
+    output.say(format!(
+        "{count} batch sizes, from the {}th on: median {} the first time, {} the second; {ratio:.2} times as long",
+        KNOWN + 1,
+        time(of_new),
+        time(of_known),
+    ));
+    Ok(json!({
+        "batch_sizes": count,
+        "new_ms": of_new * 1e3,
+        "known_ms": of_known * 1e3,
+        "ratio": ratio,
+        "new_steps_ms": new.iter().map(|seconds| seconds * 1e3).collect::<Vec<f64>>(),
+        "known_steps_ms": known.iter().map(|seconds| seconds * 1e3).collect::<Vec<f64>>(),
     }))
 }
