@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { openBrowser } from "../tests/browsers.mjs";
 import { serve } from "./serve.mjs";
+import { tasksDuring } from "./trace.mjs";
 
 const dist = fileURLToPath(new URL("../dist/", import.meta.url));
 const device = process.argv[2] ?? "cpu";
@@ -21,23 +22,6 @@ function sizes() {
   );
   const mnist = readdirSync(`${dist}mnist`).reduce((total, name) => total + statSync(`${dist}mnist/${name}`).size, 0);
   console.log(`MNIST: ${(mnist / 1e6).toFixed(1)} MB, fetched when a run needs it.`);
-}
-
-/** The tasks of the page's main thread while something goes on, in milliseconds. */
-async function tasksDuring(page, body) {
-  const session = await page.raw.context().newCDPSession(page.raw);
-  const events = [];
-  session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
-  await session.send("Tracing.start", { categories: "toplevel,devtools.timeline", transferMode: "ReportEvents" });
-  await body();
-  const complete = new Promise((done) => session.once("Tracing.tracingComplete", done));
-  await session.send("Tracing.end");
-  await complete;
-  const thread = ({ pid, tid }) => `${pid}/${tid}`;
-  const main = new Set(events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
-  return events
-    .filter((event) => event.name.endsWith("RunTask") && event.dur !== undefined && main.has(thread(event)))
-    .map(({ dur, tdur = 0 }) => ({ wall: dur / 1000, cpu: tdur / 1000 }));
 }
 
 const server = await serve();

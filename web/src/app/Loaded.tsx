@@ -1,6 +1,6 @@
 /** A page or a part of one, fetched when it is first opened. A fetch that failed is tried again: nothing of it is remembered here. */
 
-import { useCallback, useEffect, useState, type ComponentType } from "react";
+import { startTransition, useCallback, useEffect, useState, type ComponentType } from "react";
 import { Button } from "../ui/controls.js";
 import { Notice, Progress } from "../ui/show.js";
 import { messageOf } from "../work/errors.js";
@@ -45,7 +45,8 @@ export function Loaded<P extends object>({ name, load, waits = false, props }: P
     load().then(
       ({ default: component }) => {
         loaded.set(name, component);
-        if (here) setContent(() => component);
+        // A page is much to draw: in pieces, so that nobody waits for a press or a key.
+        if (here) startTransition(() => setContent(() => component));
       },
       async (error: unknown) => {
         const stuck = attempt > 0 && (await isReachable());

@@ -139,10 +139,15 @@ export function takeState(run: Run, bytes: Uint8Array): void {
   Object.assign(run, { assessment, inspection, set } satisfies Pick<Run, "assessment" | "inspection" | "set">);
 }
 
-/** Keeps curves and looks, weights if they are new, and the record last: what it speaks of is there. */
-export async function keepRun(run: Run, weights?: Uint8Array): Promise<void> {
+/**
+ * Keeps curves and looks, weights if they are new, and the record last: what it speaks of is there. Gives the milliseconds that it has
+ * kept the thread busy, which grow with the curves.
+ */
+export async function keepRun(run: Run, weights?: Uint8Array): Promise<number> {
   const store = await openStore();
+  const start = performance.now();
   const state = packState(run);
+  const took = performance.now() - start;
   await store.write(stateFile(run.id), state);
   run.space.state = state.length;
   if (weights !== undefined) {
@@ -150,6 +155,7 @@ export async function keepRun(run: Run, weights?: Uint8Array): Promise<void> {
     run.space.weights = weights.length;
   }
   writeRecord(run);
+  return took;
 }
 
 /** Fetches what a run has in files. */

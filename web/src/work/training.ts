@@ -7,6 +7,7 @@ import { withChange } from "./rates.js";
 import { checkpointsOf, keepRun } from "./records.js";
 import { addAssessment, addProgress, goBack, type Run } from "./run.js";
 import { keepModel } from "./session.js";
+import { Sparingly } from "./sparingly.js";
 import type { Changes } from "./store.js";
 
 /** What a run needs to be trained. */
@@ -25,12 +26,17 @@ export interface Task {
 
 const LOG_EVERY = 10;
 const CHECKPOINT_EVERY = 100;
+/** The part of the time that keeping a run at its checkpoints may take: one in so many. */
+const KEEPING = 20;
+/** Where there was no room, it rests as if it had taken so many milliseconds. */
+const NO_ROOM = 500;
 
 export class Training {
   readonly #worker: TrainingWorker<TrainDialogue>;
   #isPaused = false;
   /** The writing that is under way: a later one waits for it, so that the newest is what stays. */
   #keeping: Promise<void> = Promise.resolve();
+  readonly #sparingly = new Sparingly(KEEPING);
 
   constructor(
     readonly run: Run,
@@ -84,9 +90,13 @@ export class Training {
 
   /** Keeps the run as it is; where that is not possible, says so, and training goes on. */
   #keep(weights?: Uint8Array): Promise<void> {
+    // Checkpoints on the way need not be kept: one that follows keeps them too.
+    this.#sparingly.begin();
     this.#keeping = this.#keeping
       .then(() => keepRun(this.run, weights))
+      .then((took) => this.#sparingly.end(took))
       .catch((error: unknown) => {
+        this.#sparingly.end(NO_ROOM);
         this.run.events.push(`The run cannot be kept in this browser: ${messageOf(error)}. Remove others to make room.`);
       });
     return this.#keeping;
@@ -135,7 +145,7 @@ export class Training {
         },
         onCheckpoint: (step, bytes) => {
           this.#checkpointed({ step, bytes });
-          void this.#keep();
+          if (this.#sparingly.isDue) void this.#keep();
         },
         onRecovered: ({ why, step, info }) => {
           run.events.push(
