@@ -20,11 +20,21 @@ pub struct Options {
     /// Sizes of the matrices.
     #[arg(long, value_delimiter = ',', default_values_t = SIZES)]
     sizes: Vec<usize>,
+    /// What they are of.
+    #[arg(long, value_enum, default_value_t)]
+    dtype: Elements,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Elements {
+    #[default]
+    F32,
+    F16,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { sizes: SIZES.to_vec() }
+        Options { sizes: SIZES.to_vec(), dtype: Elements::F32 }
     }
 }
 
@@ -32,8 +42,12 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
     output.say(format!("matrix products on {}", device.name()));
     output.say(format!("{:>6} {:>12} {:>12} {:>12}", "size", "time", "TFLOP/s", "error"));
     let mut results = Vec::new();
+    let dtype = match options.dtype {
+        Elements::F32 => DType::F32,
+        Elements::F16 => DType::F16,
+    };
     for &size in &options.sizes {
-        let (seconds, error) = measure(device, size).await?;
+        let (seconds, error) = measure(device, size, dtype).await?;
         let rate = 2.0 * (size as f64).powi(3) / seconds / 1e12;
         output.say(format!("{size:>6} {:>9.1} µs {rate:>12.3} {error:>12.1e}", seconds * 1e6));
         let microseconds = seconds * 1e6;
@@ -43,11 +57,11 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
 }
 
 /// Seconds of one product, and the largest error of some of its rows.
-pub async fn measure(device: &Device, size: usize) -> Result<(f64, f64)> {
+pub async fn measure(device: &Device, size: usize, dtype: DType) -> Result<(f64, f64)> {
     let generator = Generator::new(size as u64);
     // Variance 1/size: products of products stay in range.
     let random = || (Tensor::rand([size, size], &generator, device) * 2.0 - 1.0) * (3.0 / size as f64).sqrt();
-    let (a, b) = (random(), random());
+    let (a, b) = (random().to_dtype(dtype), random().to_dtype(dtype));
     eval(&[&a, &b])?;
     let error = check(&a, &b, size).await?;
     let work = match Kind::of(device) {

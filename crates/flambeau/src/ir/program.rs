@@ -45,6 +45,8 @@ pub(crate) enum Bound {
     Output(usize),
     /// A scratch buffer of the call, by number; see [`Program::scratch`].
     Scratch(usize),
+    /// The same, only read.
+    ScratchRead(usize),
     /// The device's status words.
     Status,
 }
@@ -94,6 +96,8 @@ pub(crate) struct Program {
     pub groups: [u32; 3],
     /// Bytes of the scratch buffers this and the other programs of the call name; equal in all of them.
     pub scratch: Vec<u64>,
+    /// Does the call share its scratch buffers with others of a plan, in turn? For large ones that nobody needs after the call.
+    pub in_turn: bool,
     /// Whether the driver has to check its indexes.
     pub trust: Trust,
     /// What it checks, if it reports faults.
@@ -118,8 +122,9 @@ impl Program {
     }
 
     /// Can it run instead of two, of which the second completes what the first begins? Their numbers are `block`.
-    pub fn takes_the_place_of_both(&self, block: &[Param]) -> bool {
-        self.finds_numbers && self.finds(block) && self.scratch.is_empty()
+    pub fn takes_the_place_of_both(&self, first: &Program, block: &[Param]) -> bool {
+        let has_memory = self.scratch.is_empty() || self.scratch == first.scratch;
+        self.finds_numbers && self.finds(block) && has_memory
     }
 
     /// Are all of its numbers that may change in a block?

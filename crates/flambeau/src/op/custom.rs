@@ -149,6 +149,7 @@ impl Kernels for Custom {
             params: (0..self.uniforms).map(word).collect(),
             groups: self.workgroups,
             scratch: Vec::new(),
+            in_turn: false,
             trust: Trust::CHECKED,
             checks: None,
             specialise: false,

@@ -36,6 +36,30 @@ pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static 
     shader.finish(&Entry::threads("at", c.numel(), &numel, 64), &body)
 }
 
+/// What becomes of the results of a product on matrix units: they are stored, or the general text leaves them, or parts of them, to
+/// `sum_of_parts`, so that all such products share their texts.
+pub(super) struct OnUnits {
+    /// The scratch buffer that they are left in, if any.
+    pub memory: Vec<u64>,
+    /// Does `sum_of_parts` complete them?
+    pub are_completed: bool,
+}
+
+impl OnUnits {
+    pub fn new(call: &StructuredCall, parts: usize) -> OnUnits {
+        let memory = if is_summed(call, parts) { memory_of_parts(call, parts) } else { Vec::new() };
+        let are_completed = parts > 1 || (call.epilogue.is_some() && !call.tier.is_specialised());
+        OnUnits { memory, are_completed }
+    }
+
+    pub fn hand_on(&self, call: &StructuredCall, shader: &mut Shader, fours: bool) {
+        match self.are_completed {
+            true => shader.hand_on_parts(call, fours),
+            false => shader.hand_on(call, fours),
+        }
+    }
+}
+
 /// Has a compact product hand on its results: to memory, or to `sum_of_parts`.
 pub(super) fn hand_on_compact(shader: &mut Shader, call: &StructuredCall, parts: usize) {
     match is_summed(call, parts) {

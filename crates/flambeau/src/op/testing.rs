@@ -59,14 +59,14 @@ pub(super) fn validate_tier(call: &StructuredCall) -> Vec<Program> {
         if program.specialise {
             validate_text(&specialised[number]);
             let fits = match next {
-                Some(_) => specialised[number].takes_the_place_of_both(&block),
+                Some(_) => specialised[number].takes_the_place_of_both(program, &block),
                 None => specialised[number].takes_the_place_of(program),
             };
             assert!(fits, "{}", specialised[number].source);
         }
         assert!(program.groups.iter().all(|&groups| (1..=65_535).contains(&groups)), "{:?}", program.groups);
         for bound in &program.bindings {
-            if let Bound::Scratch(number) = bound {
+            if let Bound::Scratch(number) | Bound::ScratchRead(number) = bound {
                 assert!(*number < program.scratch.len());
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct Shader {
     uses_matrix_units: bool,
     /// Bytes of the call's scratch buffers.
     pub scratch: Vec<u64>,
+    /// See [`Program::in_turn`].
+    pub in_turn: bool,
     /// What it checks, if it reports faults.
     pub checks: Option<Checked>,
     /// Is it worth a specialised text?
@@ -54,7 +56,10 @@ impl Shader {
     /// Declares a buffer as an array of some type of WGSL.
     pub fn bind(&mut self, bound: Bound, name: &str, element: &str) {
         let binding = self.bindings.len();
-        let access = if let Bound::Input(_) = bound { "read" } else { "read_write" };
+        let access = match bound {
+            Bound::Input(_) | Bound::ScratchRead(_) => "read",
+            Bound::Output(_) | Bound::Scratch(_) | Bound::Status => "read_write",
+        };
         _ = writeln!(
             self.declarations,
             "@group(0) @binding({binding}) var<storage, {access}> {name}: array<{element}>;"
@@ -149,6 +154,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             params: params.list,
             groups: entry.groups,
             scratch: self.scratch,
+            in_turn: self.in_turn,
             trust: Trust::OURS,
             checks: self.checks,
             specialise: self.specialise,

@@ -50,7 +50,7 @@ fn cases() -> Vec<Case> {
 
 /// Did its kernels use what is played?
 fn has_played(device: &Device) -> bool {
-    device.shader_sources().iter().any(|source| source.contains("play_hi_lo"))
+    device.shader_sources().iter().any(|source| source.contains("fn play("))
 }
 
 /// Few cases: compiling the texts in software is what takes the time.
@@ -93,7 +93,13 @@ fn magnitudes_do_not_matter() {
             worst[number] = worst[number].max(error(&a, &b, &a.matmul(&b)));
         }
     }
-    assert!(worst[0] < 3e-7 && worst[0] <= 1.5 * worst[1], "on units {:e}, by f32 {:e}", worst[0], worst[1]);
+    // So few steps leave f32 arithmetic little to round; what two halves leave out of operands then counts.
+    assert!(
+        worst[0] < 2.5e-7 && worst[0] <= 2.0 * worst[1],
+        "on units {:e}, by f32 {:e}",
+        worst[0],
+        worst[1]
+    );
 }
 
 #[test]
@@ -140,29 +146,42 @@ fn one_product_of_rounded_operands_has_eleven_bits() {
     }
 }
 
-/// Every direction of convolutions (the gradients are the other two), beside f64 on the CPU: groups, padding, and rows, columns and
-/// planes that four does not divide.
+/// Every direction of convolutions (the gradients are the other two), beside f64 on the CPU: groups, strides, dilation, little and
+/// much padding, and rows, columns and planes that four does not divide.
 #[test]
 fn convolutions_are_as_precise_as_f32() {
     let device = played(Specialise::Never, Precision::Highest);
-    let options = Conv2dOptions::default().with_padding(1).with_groups(2);
-    let run = |device: &Device, dtype: DType| {
+    let options = Conv2dOptions::default;
+    let cases = [
+        ([3, 64, 7, 9], [66, 32, 3, 3], options().with_padding(1).with_groups(2)),
+        (
+            [2, 40, 9, 11],
+            [33, 40, 3, 2],
+            options().with_stride([2, 1]).with_dilation([1, 2]).with_padding([0, 2]),
+        ),
+        ([2, 33, 6, 7], [35, 33, 1, 1], options().with_padding(1)),
+    ];
+    let run = |[x, w]: [[usize; 4]; 2], options: &Conv2dOptions, device: &Device, dtype: DType| {
         let draw = |shape: [usize; 4], seed: u64| {
             let drawn = randn(&shape, seed, &Device::cpu());
             let numbers: Vec<f32> = values(&drawn).into_iter().map(|x| x as f32).collect();
             Tensor::from_vec(numbers, shape, device).to_dtype(dtype).detach().requires_grad()
         };
-        let (x, w) = (draw([3, 64, 7, 9], 1), draw([66, 32, 3, 3], 2));
-        let y = x.conv2d(&w, None, &options).relu();
+        let (x, w) = (draw(x, 1), draw(w, 2));
+        let y = x.conv2d(&w, None, options).relu();
         y.sum(..).backward().unwrap();
         [y, x.grad().unwrap(), w.grad().unwrap()].map(|tensor| values(&tensor))
     };
-    let (got, exact) = (run(&device, DType::F32), run(&Device::cpu(), DType::F64));
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    for ((what, got), exact) in ["result", "gradient of x", "gradient of w"].into_iter().zip(got).zip(exact) {
-        let error = norm(&mut got.iter().zip(&exact).map(|(got, exact)| got - exact));
-        let relative = error / norm(&mut exact.iter().copied());
-        assert!(relative < 3e-7, "{what}: {relative:e}");
+    for (x, w, options) in cases {
+        let got = run([x, w], &options, &device, DType::F32);
+        let exact = run([x, w], &options, &Device::cpu(), DType::F64);
+        let results = ["result", "gradient of x", "gradient of w"].into_iter().zip(got).zip(exact);
+        for ((what, got), exact) in results {
+            let error = norm(&mut got.iter().zip(&exact).map(|(got, exact)| got - exact));
+            let relative = error / norm(&mut exact.iter().copied());
+            assert!(relative < 3e-7, "{x:?} * {w:?}: {what}: {relative:e}");
+        }
     }
     assert!(has_played(&device));
 }

@@ -84,7 +84,7 @@ impl Ceilings {
         let seconds = seconds(&copied, &inputs, device).await?;
         let mut flops: f64 = 0.0;
         for &size in sizes {
-            let (seconds, _) = matmul::measure(device, size).await?;
+            let (seconds, _) = matmul::measure(device, size, DType::F32).await?;
             flops = flops.max(2.0 * (size as f64).powi(3) / seconds);
         }
         Ok(Ceilings { bytes: 8.0 * count as f64 / seconds, flops })

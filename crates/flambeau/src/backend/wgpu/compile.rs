@@ -90,7 +90,8 @@ struct Draft {
 struct Operands {
     inputs: Vec<Place>,
     outputs: Vec<Place>,
-    first_scratch: usize,
+    /// Its scratch buffers, by their numbers in the plan.
+    scratch: Vec<usize>,
 }
 
 impl Operands {
@@ -98,7 +99,7 @@ impl Operands {
         let source = |bound: &Bound| match *bound {
             Bound::Input(input) => Source::Place(self.inputs[input]),
             Bound::Output(output) => Source::Place(self.outputs[output]),
-            Bound::Scratch(number) => Source::Scratch(self.first_scratch + number),
+            Bound::Scratch(number) | Bound::ScratchRead(number) => Source::Scratch(self.scratch[number]),
             Bound::Status => Source::Status,
         };
         bindings.iter().map(source).collect()
@@ -217,8 +218,10 @@ pub(super) struct CompiledPlan {
     pub patches: Vec<(usize, Param)>,
     /// Bytes of scratch buffers.
     pub scratch: Vec<u64>,
-    /// The one that all products use in turn whose results another kernel completes.
-    scratch_in_turn: Option<usize>,
+    /// Those that kernels use in turn: two sets, so that one can fill its own while the kernel before is still at work.
+    in_turn: [Vec<usize>; 2],
+    /// Whose turn it is.
+    turn: usize,
     pub checks: Vec<Check>,
     /// Are updates in it that a fault stops?
     pub is_guard: bool,
@@ -334,7 +337,8 @@ impl CompiledPlan {
             uniforms: Mutex::default(),
             patches: Vec::new(),
             scratch: Vec::new(),
-            scratch_in_turn: None,
+            in_turn: Default::default(),
+            turn: 0,
             checks: Vec::new(),
             is_guard: false,
             gains: false,
@@ -355,8 +359,7 @@ impl CompiledPlan {
                 Kernel::Fused(fused) => {
                     let inputs: Vec<Place> = fused.inputs.iter().map(|&(place, _)| place).collect();
                     let outputs: Vec<Place> = fused.outputs.iter().map(|output| output.place).collect();
-                    let first_scratch = compiled.scratch.len();
-                    compiled.scratch.extend(&form.shaders[0].program.scratch);
+                    let scratch = compiled.own_scratch(&form.shaders[0].program.scratch);
                     let nodes = fused.insts.iter().filter_map(|inst| match &inst.kind {
                         crate::ir::kernel::InstKind::Gather { size, .. } => {
                             let checked = Checked::Index { op: "gather", size: *size };
@@ -365,7 +368,7 @@ impl CompiledPlan {
                         _ => None,
                     });
                     compiled.checks.extend(nodes);
-                    let operands = Arc::new(Operands { inputs, outputs, first_scratch });
+                    let operands = Arc::new(Operands { inputs, outputs, scratch });
                     for number in 0..form.shaders.len() {
                         compiled.add(&form, number, &own, &name, &operands);
                     }
@@ -375,8 +378,8 @@ impl CompiledPlan {
                 }
                 Kernel::Structured(call) => {
                     let (inputs, outputs) = (call.input_places(), call.output_places());
-                    let first_scratch = compiled.scratch_for(&form);
-                    let operands = Arc::new(Operands { inputs, outputs, first_scratch });
+                    let scratch = compiled.scratch_for(&form);
+                    let operands = Arc::new(Operands { inputs, outputs, scratch });
                     for (number, FormShader { program, .. }) in form.shaders.iter().enumerate() {
                         if let Some(checked) = program.checks.clone() {
                             compiled.checks.push(Check { node: call.node, checked });
@@ -398,24 +401,36 @@ impl CompiledPlan {
         Ok(compiled)
     }
 
-    /// The first of a structured kernel's scratch buffers. What the next kernel completes lies in one that all such kernels
-    /// use in turn: it is as large as results are, and not needed any more when the specialised kernels are there.
-    fn scratch_for(&mut self, form: &Form) -> usize {
-        let Some(first) = form.shaders.first() else { return self.scratch.len() };
-        let wanted = &first.program.scratch;
-        let in_turn = form.shaders.iter().any(|shader| shader.program.completes);
-        match (self.scratch_in_turn, wanted.first()) {
-            (Some(place), Some(&bytes)) if in_turn => {
-                self.scratch[place] = self.scratch[place].max(bytes);
-                place
+    /// Scratch buffers that no other kernel uses.
+    fn own_scratch(&mut self, wanted: &[u64]) -> Vec<usize> {
+        let first = self.scratch.len();
+        self.scratch.extend(wanted);
+        (first..self.scratch.len()).collect()
+    }
+
+    /// A structured kernel's scratch buffers. Some are used in turn: what the next kernel completes, which is as large as results
+    /// are and not needed any more when the specialised kernels are there, and operands that are laid out anew.
+    fn scratch_for(&mut self, form: &Form) -> Vec<usize> {
+        let Some(FormShader { program: first, .. }) = form.shaders.first() else { return Vec::new() };
+        let completes = form.shaders.iter().any(|shader| shader.program.completes);
+        let set = match (first.in_turn, completes) {
+            (true, _) => {
+                self.turn = 1 - self.turn;
+                self.turn
             }
-            _ => {
-                let place = self.scratch.len();
-                self.scratch.extend(wanted);
-                self.scratch_in_turn = if in_turn { Some(place) } else { self.scratch_in_turn };
-                place
+            (false, true) => 0,
+            (false, false) => return self.own_scratch(&first.scratch),
+        };
+        for (number, &bytes) in first.scratch.iter().enumerate() {
+            match self.in_turn[set].get(number) {
+                Some(&place) => self.scratch[place] = self.scratch[place].max(bytes),
+                None => {
+                    self.in_turn[set].push(self.scratch.len());
+                    self.scratch.push(bytes);
+                }
             }
         }
+        self.in_turn[set][..first.scratch.len()].to_vec()
     }
 
     fn add(&mut self, form: &Arc<Form>, number: usize, own: &Own, label: &str, operands: &Arc<Operands>) {
@@ -458,7 +473,7 @@ impl CompiledPlan {
                 let form = Arc::new(Form::apart(super::fault::nan_check(buffer.dtype, buffer.numel)));
                 self.checks.push(Check { node, checked: Checked::Nan });
                 let operands =
-                    Arc::new(Operands { inputs: vec![place], outputs: Vec::new(), first_scratch: 0 });
+                    Arc::new(Operands { inputs: vec![place], outputs: Vec::new(), scratch: Vec::new() });
                 self.add(&form, 0, &Own::of_node(node), &format!("NaN check of {name}"), &operands);
             }
         }

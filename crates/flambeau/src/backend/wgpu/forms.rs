@@ -40,7 +40,7 @@ impl FormShader {
         let mut bindings: Vec<Binding> = bindings
             .iter()
             .map(|bound| match bound {
-                Bound::Input(_) => Binding::Read,
+                Bound::Input(_) | Bound::ScratchRead(_) => Binding::Read,
                 Bound::Output(_) | Bound::Scratch(_) | Bound::Status => Binding::ReadWrite,
             })
             .collect();
@@ -78,7 +78,7 @@ impl Form {
         let programs = programs_of(kernel, Tier::Specialised, Some(block.clone()), runtime).ok()?;
         let program = programs.into_iter().nth(number)?;
         let fits = match next {
-            Some(_) => program.takes_the_place_of_both(&block),
+            Some(_) => program.takes_the_place_of_both(general, &block),
             None => program.takes_the_place_of(general),
         };
         debug_assert!(fits, "what {} reads is bound for both of its texts", general.label);

@@ -1,201 +1,445 @@
-//! Convolutions on matrix units: where the elements of the two matrices lie whose product each direction is (see `wgsl`). The
-//! tile loop is `op::units`.
+//! Convolutions on matrix units: how their operands become lines, and where these are. The tile loop is `op::units`.
 //!
-//! Columns of the right matrix, the windows, are multiplied by powers of two that belong to what they are read from: an image, or
-//! for the weight's gradient a channel of all images. So nothing is read once for every tap to find them.
+//! The tensor that windows are read from (x, or y for the input's gradient) is packed by channels, at every position of a grid
+//! that has the padding in it. A tap of the kernel is then a fixed number of lines further on, and no window is put together in
+//! memory. The input's gradient is a convolution of y with the kernel turned around, as long as no stride leaves gaps; with one,
+//! `phases` makes it.
+//!
+//! | direction | A | B | rounds |
+//! |---|---|---|---|
+//! | forward, input | weights of a row, along K | channels at column + tap, along K | taps × chunks of channels |
+//! | weight | 32 features at a position, across | 32 channels at position + tap, across | images × positions / 32 |
+//!
+//! Columns of B are multiplied by powers of two that belong to what they are read from: an image, or for the weight's gradient a
+//! channel of all images. So nothing is read once for every tap to find them.
 
 use super::wgsl::{Product, Text};
 use super::{Direction, Sizes};
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
 use crate::op::matmul::{self, tiling};
-use crate::op::parts::{scratch, sum_of_parts};
-use crate::op::units::{self, DEPTH, KNOWN, Lines, THREADS, TILE, is_scaled, part_length};
+use crate::op::parts::{self, sum_of_parts};
+use crate::op::units::{
+    self, KNOWN, KNOWN_OF_BATCH, LINE, Lies, Lines, Packed, SET_BATCH, Scale, Source, is_scaled, pack,
+    rounds_of_part,
+};
 use crate::shader::{Entry, Shader, widen};
+use crate::shape::product;
+
+/// Where windows lie in the tensor they are read from, and in the grid that it is packed as.
+struct Windows {
+    /// Channels of a group, chunks of 32 of them, and the tensor's sizes.
+    channels: usize,
+    chunks: usize,
+    read: [usize; 3],
+    /// Windows along each dimension, and how far they lie apart.
+    positions: [usize; 3],
+    stride: [usize; 3],
+    /// Positions of the grid before the tensor's first; there may be fewer than none.
+    before: [i64; 3],
+    grid: [usize; 3],
+}
+
+impl Windows {
+    fn new(direction: Direction, sizes: &Sizes) -> Option<Windows> {
+        let Sizes { kernel, dilation, padding, .. } = *sizes;
+        let reach = |d: usize| (kernel[d] - 1) * dilation[d];
+        let dims = [0, 1, 2];
+        let (channels, read, positions, stride, before) = match direction {
+            Direction::Forward | Direction::Weight => {
+                (sizes.inputs, sizes.input, sizes.output, sizes.stride, padding.map(|x| x as i64))
+            }
+            Direction::Input if sizes.stride == [1; 3] => {
+                let before = dims.map(|d| reach(d) as i64 - padding[d] as i64);
+                (sizes.outputs, sizes.output, sizes.input, [1; 3], before)
+            }
+            Direction::Input => return None,
+        };
+        let grid = dims.map(|d| (positions[d] - 1) * stride[d] + reach(d) + 1);
+        Some(Windows { channels, chunks: channels.div_ceil(LINE), read, positions, stride, before, grid })
+    }
+
+    /// Lines of a chunk of channels.
+    fn lines(&self, images: usize) -> usize {
+        images * product(self.grid)
+    }
+}
 
 /// The shaders of a convolution on matrix units, where there are any and they are faster.
 pub(super) fn on_units(
     direction: Direction,
     sizes: &Sizes,
     call: &StructuredCall,
-    product: Product,
+    asked: Product,
 ) -> Option<Vec<Program>> {
-    let Product { rows, columns, depth } = product;
-    let groups = sizes.groups;
-    let as_product = matmul::Sizes { batches: groups, m: rows, n: columns, k: depth };
-    let (kind, parts) = tiling::on_units(&as_product, call)?;
-    let length = part_length(depth, parts);
-    let lines = is_scaled(call).then(|| lines(direction, sizes, product));
-    let mut memory = scratch(call, parts);
-    let of_exponents = memory.len();
-    memory.extend(lines.iter().map(Lines::bytes));
-    let mut programs = Vec::new();
-    if let Some(lines) = &lines {
-        let shader = Shader::new("conv exponents", Tier::General);
-        programs.push(exponents(
-            lines,
-            Text::of(shader, direction, sizes, call),
-            product,
-            of_exponents,
-            &memory,
-        ));
-    }
-
-    let text = Text::new(direction, sizes, call);
-    let elements = text.elements(product, length);
+    call.units?;
+    let windows = Windows::new(direction, sizes)?;
+    let Sizes { images, groups, .. } = *sizes;
     let weight = direction == Direction::Weight;
-    text.add(KNOWN);
-    text.add(&elements.functions);
-    text.add(&left(&text, product));
-    text.add(&right(weight));
-    let [pgroups, prows, pcolumns] = [groups, rows, columns].map(|size| text.n(size));
-    let per_line = if weight { sizes.taps() } else { columns / sizes.images };
-    let per_line = text.n(per_line);
-    let mut shader = text.take();
-    let found = lines.as_ref().map(|lines| {
-        shader.bind(Bound::Scratch(of_exponents), "exponents", "u32");
-        lines.found(&mut shader, |column| format!("{column} / {per_line}"))
-    });
-    match parts {
-        1 => shader.hand_on(call, elements.fours),
-        _ => shader.hand_on_parts(call, elements.fours),
+    let of_kernel = sizes.taps() * windows.chunks;
+    // What is multiplied: channels are whole lines.
+    let (rows, columns, depth) = match weight {
+        true => (asked.rows, of_kernel * LINE, asked.depth),
+        false => (asked.rows, asked.columns, of_kernel * LINE),
+    };
+    let on_units = {
+        let of = |m, n, k| matmul::Sizes { batches: groups, m, n, k };
+        let left = asked.rows.next_multiple_of(LINE) * if weight { asked.depth } else { depth };
+        let packed = groups * (left + windows.lines(images) * windows.chunks * LINE);
+        let plain = of(asked.rows, asked.columns, asked.depth);
+        tiling::on_units(&of(rows, columns, depth), &plain, packed, call)?
+    };
+    let tiling::OnUnits { units, tile, parts } = on_units;
+    let lies = if weight { [Lies::Across; 2] } else { [Lies::AlongK, Lies::AtPlaces] };
+    let rounds = depth.div_ceil(LINE);
+    let results = parts::OnUnits::new(call, parts);
+    let mut memory = results.memory.clone();
+    let scratch = memory.len();
+    let scaled = is_scaled(call);
+
+    // Packing, and the exponents before it.
+    let text = |label| Text::of(Shader::new(label, Tier::General), direction, sizes, call);
+    let packing = text("conv packing");
+    let left = left(&packing, asked, &windows, tile.size[0], scratch);
+    let right = right(&packing, &windows, scratch + 1);
+    memory.extend([&left, &right].map(|operand| operand.bytes(call, groups)));
+    let exponents = scaled.then(|| lines(direction, sizes, asked, &windows));
+    let of_exponents = memory.len();
+    memory.extend(exponents.iter().map(Lines::bytes));
+    let mut programs = Vec::new();
+    if let Some(exponents) = &exponents {
+        let text = text("conv exponents");
+        elements_of_lines(&text, asked, &windows, exponents);
+        let mut shader = text.take();
+        (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, false);
+        programs.extend(exponents.programs(shader, [Lies::AlongK; 2], of_exponents, SET_BATCH));
     }
-    shader.scratch = memory.clone();
-    let (origin, pitch) = (&elements.origin, &elements.row_pitch);
-    let hand_on = match elements.fours {
-        true => format!("            put({origin}target_of(column, this_batch) + row * {pitch}, four);\n"),
-        false => format!(
-            "            for (var j = 0u; j < min(4u, {pcolumns} - column); j++) {{
-                put({origin}target_of(column + j, this_batch) + row * {pitch}, four[j]);
+    let mut shader = packing.take();
+    (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, false);
+    if let Some(exponents) = &exponents {
+        shader.bind(Bound::ScratchRead(of_exponents), "exponents", "u32");
+        exponents.shifts(&mut shader);
+    }
+    programs.push(pack(call, shader, [&left, &right], groups, SET_BATCH));
+
+    // The product.
+    let text = Text::unbound(Shader::of(call, call.op.name()), direction, sizes, call);
+    text.add(KNOWN);
+    text.add(&places(&text, &windows, [&left, &right], asked));
+    let [pgroups, prows, pcolumns, all, length, numel] =
+        [groups, rows, columns, rounds, rounds_of_part(depth, parts), call.outputs[0].1.numel()]
+            .map(|size| text.n(size));
+    let per_image = text.n(product(windows.positions));
+    let chunks = text.n(windows.chunks);
+    let channel = |column: &str| format!("{column} / {LINE}u % {chunks} * {LINE}u + {column} % {LINE}u");
+    let (hand_on, fours) = match weight {
+        true => {
+            let [outputs, channels, taps] =
+                [sizes.outputs, sizes.inputs, sizes.taps()].map(|size| text.n(size));
+            let hand_on = format!(
+                "            let tap = column / {LINE}u / {chunks};
+            let channel = {};
+            let target_at = part * {numel} + ((this_batch * {outputs} + row) * {channels} + channel) * {taps} + tap;
+            for (var j = 0u; j < 4u; j++) {{
+                if (channel + j < {channels}) {{ put(target_at + j * {taps}, four[j]); }}
+            }}\n",
+                channel("column")
+            );
+            (hand_on, false)
+        }
+        false => {
+            let (target, pitch) = text.target();
+            let fours = pitch.is_multiple_of(4);
+            let pitch = text.n(pitch);
+            text.add(&format!("fn target_of(column: u32, group: u32) -> u32 {{ return {target}; }}\n"));
+            let hand_on = match fours {
+                true => format!(
+                    "            put(part * {numel} + target_of(column, this_batch) + row * {pitch}, four);\n"
+                ),
+                false => format!(
+                    "            for (var j = 0u; j < min(4u, {pcolumns} - column); j++) {{
+                put(part * {numel} + target_of(column + j, this_batch) + row * {pitch}, four[j]);
             }}\n"
-        ),
+                ),
+            };
+            (hand_on, fours)
+        }
     };
-    let product = units::Product {
-        call,
-        units: kind,
-        is_whole: call.tier.is_specialised() && depth.is_multiple_of(DEPTH),
-        along_k: [true, weight],
-        rows: prows,
-        columns: pcolumns,
-        hand_on,
+    let mut shader = text.take();
+    for operand in [&left, &right] {
+        let name = operand.name;
+        shader.bind(Bound::ScratchRead(operand.scratch), &format!("packed_{name}"), "vec4<f16>");
+    }
+    let line_of = |column: &str| match weight {
+        true => channel(column),
+        false => format!("{column} / {per_image}"),
     };
-    let [tile_rows, tile_columns] = TILE;
+    let found = exponents.as_ref().map(|exponents| exponents.found(&mut shader, of_exponents, &line_of));
+    results.hand_on(call, &mut shader, fours);
+    (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, true);
+    let multiplied = units::Product { call, units, tile, lies, rows: prows, columns: pcolumns, hand_on };
+    let [tile_rows, tile_columns] = tile.size;
     let body = format!(
         "    row0 = group.y * {tile_rows}u;
     column0 = group.x * {tile_columns}u;
     this_batch = group.z % {pgroups};
-{range}    zero = select(0u, 1u, end < first);
+    let part = group.z / {pgroups};
+    let first = part * {length};
+    let end = min(first + {length}, {all});
+    zero = select(0u, 1u, end < first);
 {}",
-        product.body(&mut shader, found.as_ref()),
-        range = elements.range,
+        multiplied.body(&mut shader, found.as_ref()),
     );
     let groups = [columns.div_ceil(tile_columns), rows.div_ceil(tile_rows), groups * parts];
-    let entry = Entry::grid(groups.map(|count| count as u32), THREADS);
+    let entry = Entry::grid(groups.map(|count| count as u32), tile.threads());
     programs.push(shader.finish(&entry, &body));
-    if parts > 1 {
-        programs.push(Program { scratch: memory, ..sum_of_parts(call, parts, "conv sum") });
+    if results.are_completed {
+        let sum = sum_of_parts(call, parts, "conv sum");
+        programs.push(Program { scratch: memory, in_turn: true, ..sum });
     }
     Some(programs)
 }
 
-/// Lines whose elements have one power of two: rows of the left matrix; images of the right one, or its channels.
-fn lines(direction: Direction, sizes: &Sizes, product: Product) -> Lines {
-    let right = match direction {
-        Direction::Forward => (sizes.images, sizes.inputs * sizes.input_plane()),
-        Direction::Input => (sizes.images, sizes.outputs * sizes.output_plane()),
-        Direction::Weight => (sizes.inputs, sizes.images * sizes.input_plane()),
+/// Lines whose elements have one power of two: rows of A; images of B, or for the weight's gradient its channels.
+fn lines(direction: Direction, sizes: &Sizes, asked: Product, windows: &Windows) -> Lines {
+    let plane = product(windows.read);
+    let (left, right) = match direction {
+        Direction::Forward | Direction::Input => {
+            ((asked.rows, sizes.taps() * windows.chunks * LINE), (sizes.images, windows.channels * plane))
+        }
+        Direction::Weight => ((asked.rows, asked.depth), (sizes.inputs, sizes.images * plane)),
     };
-    Lines { batches: sizes.groups, counts: [product.rows, right.0], lengths: [product.depth, right.1] }
+    Lines { batches: sizes.groups, counts: [left.0, right.0], lengths: [left.1, right.1] }
 }
 
-/// `place` and `four` of the left matrix, along its depth. Rows beyond the edge repeat the last.
-fn left(text: &Text, product: Product) -> String {
-    let [last_row, last_step] = [product.rows - 1, product.depth - 1].map(|size| text.n(size));
-    let at = |step: &str| widen(text.dtype, &format!("b[place + left_depth({step})]"));
-    let one =
-        |j: usize| format!("select(0.0, {}, k + {j}u < end)", at(&format!("min(k + {j}u, {last_step})")));
+/// Four numbers of WGSL, each zero unless it is inside.
+fn four_of(one: impl Fn(usize) -> String) -> String {
+    format!("vec4<f32>({})", [0, 1, 2, 3].map(one).join(",\n        "))
+}
+
+/// `four_NAME(outer, inner)`: elements of a channel (`outer`) of all images, from number `inner` on.
+fn four_of_channel(text: &Text, name: &str, buffer: &str, channels: usize, plane: usize) -> String {
+    let images = text.sizes.images;
+    let [pchannels, all, pplane, length] =
+        [channels, text.sizes.groups * channels, plane, images * plane].map(|size| text.n(size));
+    let one = |j: usize| {
+        let i = format!("min(inner + {j}u, {length} - 1u)");
+        let at = format!("{buffer}[({i} / {pplane} * {all} + channel) * {pplane} + {i} % {pplane}]");
+        format!("select(0.0, {}, inner + {j}u < {length})", widen(text.dtype, &at))
+    };
     format!(
-        "fn place_a(x: u32) -> u32 {{ return left_row(min(row0 + x, {last_row}), this_batch); }}
-fn whole_a(place: u32, k: u32) -> vec4<f32> {{ return vec4<f32>({}); }}
-fn four_a(place: u32, k: u32, end: u32) -> vec4<f32> {{ return vec4<f32>({}); }}
+        "fn four_{name}(outer: u32, inner: u32) -> vec4<f32> {{
+    let channel = this_batch * {pchannels} + min(outer, {pchannels} - 1u);
+    return {};
+}}
 ",
-        [0, 1, 2, 3].map(|j| at(&format!("(k + {j}u)"))).join(", "),
-        [0, 1, 2, 3].map(one).join(", ")
+        four_of(one)
     )
 }
 
-/// `place` and `four` of the right matrix: four columns, or for the weight's gradient four steps.
-fn right(weight: bool) -> String {
-    match weight {
-        true => {
-            let one = |j: usize| format!("window(place(k + {j}u, this_batch), tap)");
-            format!(
-                "fn place_b(x: u32) -> Half {{ return tap(column0 + x); }}
-fn whole_b(tap: Half, k: u32) -> vec4<f32> {{ return vec4<f32>({}); }}
-fn four_b(tap: Half, k: u32, end: u32) -> vec4<f32> {{
-    if (k >= end) {{ return vec4<f32>(); }}
-    return whole_b(tap, k);
+/// The functions that exponents are found with.
+fn elements_of_lines(text: &Text, asked: Product, windows: &Windows, lines: &Lines) {
+    text.add(KNOWN_OF_BATCH);
+    let plane = product(windows.read);
+    if text.direction == Direction::Weight {
+        let sizes = text.sizes;
+        text.add(&four_of_channel(text, "a", "b", sizes.outputs, sizes.output_plane()));
+        text.add(&four_of_channel(text, "b", "a", windows.channels, plane));
+        return;
+    }
+    text.add(&four_of_weights(text, asked, windows));
+    let all = text.sizes.groups * windows.channels * plane;
+    let [last, length, image] = [lines.counts[1] - 1, lines.lengths[1], all].map(|size| text.n(size));
+    let one = |j: usize| {
+        let at = format!("a[start + min(inner + {j}u, {length} - 1u)]");
+        format!("select(0.0, {}, inner + {j}u < {length})", widen(text.dtype, &at))
+    };
+    text.add(&format!(
+        "fn four_b(outer: u32, inner: u32) -> vec4<f32> {{
+    let start = min(outer, {last}) * {image} + this_batch * {length};
+    return {};
 }}
 ",
-                [0, 1, 2, 3].map(one).join(", ")
-            )
+        four_of(one)
+    ));
+}
+
+/// `four_a(outer, inner)`: weights of a row, `inner` being tap · channels + channel, with channels of whole lines.
+fn four_of_weights(text: &Text, asked: Product, windows: &Windows) -> String {
+    let sizes = text.sizes;
+    let [rows, taps, chunks, channels, outputs, inputs] =
+        [asked.rows, sizes.taps(), windows.chunks, windows.channels, sizes.outputs, sizes.inputs]
+            .map(|size| text.n(size));
+    // The input's gradient has the kernel turned around.
+    let place = |channel: &str| match text.direction {
+        Direction::Input => {
+            format!("((this_batch * {outputs} + {channel}) * {inputs} + row) * {taps} + {taps} - 1u - tap")
         }
-        false => {
-            let place = |j: usize| format!("place(column0 + x + {j}u, this_batch)");
-            let one = |j: usize| format!("window(places.p{j}, step)");
-            format!(
-                "struct Places {{ p0: Half, p1: Half, p2: Half, p3: Half }}
-fn place_b(x: u32) -> Places {{ return Places({}); }}
-fn whole_b(places: Places, k: u32) -> vec4<f32> {{
-    let step = tap(k);
-    return vec4<f32>({});
-}}
-fn four_b(places: Places, k: u32, end: u32) -> vec4<f32> {{
-    if (k >= end) {{ return vec4<f32>(); }}
-    return whole_b(places, k);
+        _ => format!("((this_batch * {outputs} + row) * {inputs} + {channel}) * {taps} + tap"),
+    };
+    let one = |j: usize| {
+        let element = format!("b[{}]", place(&format!("min(channel + {j}u, {channels} - 1u)")));
+        format!("select(0.0, {}, channel + {j}u < {channels})", widen(text.dtype, &element))
+    };
+    format!(
+        "fn four_a(outer: u32, inner: u32) -> vec4<f32> {{
+    let tap = inner / {LINE}u / {chunks};
+    if (outer >= {rows} || tap >= {taps}) {{ return vec4<f32>(); }}
+    let row = outer;
+    let channel = inner / {LINE}u % {chunks} * {LINE}u + inner % {LINE}u;
+    return {};
 }}
 ",
-                [0, 1, 2, 3].map(place).join(", "),
-                [0, 1, 2, 3].map(one).join(", ")
-            )
-        }
+        four_of(one)
+    )
+}
+
+/// Steps of K of the weight's gradient, in whole lines.
+fn padded_depth(asked: Product) -> usize {
+    asked.depth.next_multiple_of(LINE)
+}
+
+/// How A is packed: weights, or y; rows of whole tiles of a size.
+fn left(text: &Text, asked: Product, windows: &Windows, tile: usize, scratch: usize) -> Packed {
+    text.add(KNOWN_OF_BATCH);
+    let scaled = is_scaled(text.call);
+    let sizes = text.sizes;
+    if text.direction != Direction::Weight {
+        text.add(&four_of_weights(text, asked, windows));
+        let outers = asked.rows.next_multiple_of(tile);
+        return Packed {
+            name: "a",
+            lines: outers * sizes.taps() * windows.chunks,
+            source: Source::Fours { outers },
+            scale: scaled.then(|| Scale::OfLine("outer".into())),
+            scratch,
+        };
+    }
+    let (outputs, plane, depth) = (sizes.outputs, sizes.output_plane(), padded_depth(asked));
+    let [poutputs, all, pplane, steps, pdepth] =
+        [outputs, sizes.groups * outputs, plane, asked.depth, depth].map(|size| text.n(size));
+    let element = widen(
+        text.dtype,
+        &format!(
+            "b[(step / {pplane} * {all} + this_batch * {poutputs} + feature) * {pplane} + step % {pplane}]"
+        ),
+    );
+    text.add(&format!(
+        "fn element_a(line: u32, x: u32) -> f32 {{
+    let step = line % {pdepth};
+    let feature = line / {pdepth} * {LINE}u + x;
+    if (step >= {steps} || feature >= {poutputs}) {{ return 0.0; }}
+    return {element};
+}}
+"
+    ));
+    Packed {
+        name: "a",
+        lines: outputs.next_multiple_of(tile) / LINE * depth,
+        source: Source::Elements { first: format!("line / {pdepth} * {LINE}u") },
+        scale: scaled.then_some(Scale::OfEach),
+        scratch,
     }
 }
 
-/// The shader that finds the exponents.
-fn exponents(lines: &Lines, text: Text, product: Product, scratch: usize, memory: &[u64]) -> Program {
-    text.add(KNOWN);
-    text.add(&text.left_functions());
-    text.add(&left(&text, product));
-    let (channels, read) = text.read();
-    let plane = crate::shape::product(read);
-    let all = text.sizes.groups * channels;
-    let [last, length, pchannels, pplane, image] =
-        [lines.counts[1] - 1, lines.lengths[1], channels, plane, all * plane].map(|size| text.n(size));
-    // An element of a line, which is all channels of an image, or one channel of all images.
-    let (start, at) = match text.direction {
-        Direction::Weight => (
-            format!("(this_batch * {pchannels} + line) * {pplane}"),
-            format!("i / {pplane} * {image} + i % {pplane}"),
-        ),
-        _ => (format!("line * {image} + this_batch * {pchannels} * {pplane}"), "i".to_string()),
-    };
-    let value = widen(text.dtype, "a[place + within(min(k + JJu, LAST - 1u))]");
-    let one = |j: usize| {
-        let value = value.replace("JJ", &j.to_string()).replace("LAST", &length);
-        format!("select(0.0, {value}, k + {j}u < end)")
-    };
+/// How B is packed: the channels at every position of the grid.
+fn right(text: &Text, windows: &Windows, scratch: usize) -> Packed {
+    let images = text.sizes.images;
+    let Windows { channels, chunks, read, before, grid, .. } = windows;
+    let lines = windows.lines(images);
+    let [pchannels, all, plane, pgrid, pimages, plines, plast] = [
+        *channels,
+        text.sizes.groups * channels,
+        product(read),
+        product(grid),
+        images,
+        lines,
+        lines * chunks,
+    ]
+    .map(|size| text.n(size));
+    let coordinates = text.each_dim(|d| {
+        let before = text.n(before[d] as u32 as usize);
+        format!("    let from{d} = at{d} - {before};\n")
+    });
+    let outside = text.each_dim(|d| format!(" || from{d} >= {}", text.n(read[d])));
+    let place = text.offset(read, |d| format!("from{d}"));
+    let element = widen(
+        text.dtype,
+        &format!("a[(image * {all} + this_batch * {pchannels} + channel) * {plane} + {place}]"),
+    );
     text.add(&format!(
-        "fn within(i: u32) -> u32 {{ return {at}; }}
-fn place_b(x: u32) -> u32 {{
-    let line = min(column0 + x, {last});
-    return {start};
+        "fn element_b(line: u32, x: u32) -> f32 {{
+    let channel = line / {plines} * {LINE}u + x;
+    let image = line / {pgrid} % {pimages};
+    var rest = line % {pgrid};
+{unravel}{coordinates}    if (line >= {plast} || channel >= {pchannels}{outside}) {{ return 0.0; }}
+    return {element};
 }}
-fn four_b(place: u32, k: u32, end: u32) -> vec4<f32> {{ return vec4<f32>({}); }}
 ",
-        [0, 1, 2, 3].map(one).join(", ")
+        unravel = text.unravel(grid),
     ));
-    let mut shader = text.take();
-    (shader.scratch, shader.specialise) = (memory.to_vec(), false);
-    lines.program(shader, [true, true], scratch, "    this_batch = batch;\n")
+    let scale = match text.direction {
+        Direction::Weight => Scale::OfEach,
+        Direction::Forward | Direction::Input => Scale::OfLine(format!("line / {pgrid} % {pimages}")),
+    };
+    Packed {
+        name: "b",
+        lines: lines * chunks,
+        source: Source::Elements { first: format!("line / {plines} * {LINE}u") },
+        scale: is_scaled(text.call).then_some(scale),
+        scratch,
+    }
+}
+
+/// Where lines are: `place` and `round` or `step` of both operands. Rows and columns beyond the edge repeat the last.
+fn places(text: &Text, windows: &Windows, [left, right]: [&Packed; 2], asked: Product) -> String {
+    let sizes = text.sizes;
+    let Windows { positions, stride, grid, chunks, .. } = windows;
+    let [of_image, pgrid, pchunks, of_chunk] =
+        [product(positions), product(grid), *chunks, windows.lines(sizes.images)].map(|size| text.n(size));
+    let place = text.offset(grid, |d| format!("at{d} * {}", text.n(stride[d])));
+    let tap = text.offset(grid, |d| format!("at{d} * {}", text.n(sizes.dilation[d])));
+    let [of_left, of_right] = [left, right].map(|operand| text.n(operand.lines));
+    let windows = format!(
+        "fn window_place(i: u32) -> u32 {{
+    let image = i / {of_image};
+    var rest = i % {of_image};
+{}    return image * {pgrid} + {place};
+}}
+fn window_tap(i: u32) -> u32 {{
+    let chunk = i % {pchunks};
+    var rest = i / {pchunks};
+{}    return chunk * {of_chunk} + {tap};
+}}
+",
+        text.unravel(positions),
+        text.unravel(&sizes.kernel),
+    );
+    let of_kernel = sizes.taps() * chunks;
+    windows
+        + &match text.direction {
+            Direction::Forward | Direction::Input => {
+                let rows = left.lines / (sizes.taps() * chunks);
+                let [rows, last_column] = [rows, asked.columns - 1].map(|size| text.n(size));
+                format!(
+                    "fn place_a(x: u32) -> u32 {{ return this_batch * {of_left} + x; }}
+fn round_a(round: u32) -> u32 {{ return round * {rows}; }}
+fn place_b(x: u32) -> u32 {{ return this_batch * {of_right} + window_place(min(x, {last_column})); }}
+fn round_b(round: u32) -> u32 {{ return window_tap(round); }}
+"
+                )
+            }
+            Direction::Weight => {
+                let [depth, last_tap, steps] =
+                    [padded_depth(asked), of_kernel - 1, asked.depth].map(|size| text.n(size));
+                // Steps beyond the end meet zeros of A.
+                format!(
+                    "fn place_a(x: u32) -> u32 {{ return this_batch * {of_left} + x * {depth}; }}
+fn step_a(k: u32) -> u32 {{ return k; }}
+fn place_b(x: u32) -> u32 {{ return this_batch * {of_right} + window_tap(min(x, {last_tap})); }}
+fn step_b(k: u32) -> u32 {{ return window_place(min(k, {steps} - 1u)); }}
+"
+                )
+            }
+        }
 }

@@ -126,6 +126,17 @@ impl<'a> Text<'a> {
         let dtype = call.outputs[0].1.dtype;
         shader.bind_elements(Bound::Input(0), "a", dtype, false);
         shader.bind_elements(Bound::Input(1), "b", dtype, false);
+        Text::unbound(shader, direction, sizes, call)
+    }
+
+    /// The same without the operands.
+    pub fn unbound(
+        mut shader: Shader,
+        direction: Direction,
+        sizes: &'a Sizes,
+        call: &'a StructuredCall,
+    ) -> Text<'a> {
+        let dtype = call.outputs[0].1.dtype;
         (shader.specialise, shader.subgroups) = (true, call.subgroups);
         Text { direction, sizes, call, dtype, shader: RefCell::new(shader) }
     }

@@ -111,8 +111,10 @@ impl Kernels for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        if let Some((units, parts)) = tiling::on_units(&sizes, call) {
-            return Ok(units::programs(call, &sizes, units, parts));
+        if let Some(on_units) =
+            tiling::on_units(&sizes, &sizes, sizes.batches * (sizes.m + sizes.n) * sizes.k, call)
+        {
+            return Ok(units::programs(call, &sizes, &on_units));
         }
         let choice = Choice::of(&sizes, call.epilogue.is_some(), call.gpu);
         if call.tier == Tier::Compact {

@@ -136,56 +136,93 @@ pub(in crate::op) fn large(
     best.filter(|_| multiplications >= LARGE).map(|(_, tile, parts)| (tile, parts))
 }
 
+/// How a product is made on matrix units.
+#[derive(Debug, PartialEq)]
+pub(in crate::op) struct OnUnits {
+    pub units: UnitKind,
+    pub tile: &'static units::Tile,
+    pub parts: usize,
+}
+
 /// Rows, columns and steps of K from which a product may be worth matrix units.
 const LEAST: usize = 32;
-/// What a product on matrix units costs beside its operations, in seconds: finding exponents.
-const EXPONENTS: f64 = 4e-6;
-/// Steps of K of a part on matrix units, at least.
-const LEAST_PART: usize = 256;
-/// Operations a second of products on matrix units that fill an NVIDIA H200 (2026-11-17).
-const UNITS_SPEED: f64 = 74e12;
+/// What a product on matrix units costs beside its operations, in seconds: the kernels that find exponents and pack.
+const PACKING: f64 = 8e-6;
+/// Rounds that a tile's beginning and end take as long as: places, powers of two, results through workgroup memory.
+const ROUNDS_OF_ENDS: usize = 8;
+/// Bytes read and written for an element of an operand before it is multiplied.
+const PACKED_BYTES: f64 = 12.0;
+/// Rounds of a part on matrix units, at least.
+const LEAST_PART: usize = 8;
+/// Operations a second of products on matrix units that fill an NVIDIA H200 (2026-11-17), of f32 as two halves, and as one with the
+/// small and the large tile.
+const SPLIT_SPEED: f64 = 80e12;
+const HALF_SPEED: [f64; 2] = [165e12, 265e12];
+/// Bytes at most of packed operands.
+const MOST_BYTES: u64 = 1 << 30;
 
-/// How a product is made on matrix units, and in how many parts, where there are any and they are faster.
-pub(in crate::op) fn on_units(sizes: &Sizes, call: &StructuredCall) -> Option<(UnitKind, usize)> {
+/// How a product is made on matrix units, where there are any and they are faster than the plain product of these sizes. So many
+/// elements are packed for it.
+pub(in crate::op) fn on_units(
+    sizes: &Sizes,
+    plain: &Sizes,
+    packed: usize,
+    call: &StructuredCall,
+) -> Option<OnUnits> {
     // Browsers have none, and a page fetches no more than it needs.
     let units = call.units.filter(|_| cfg!(not(target_arch = "wasm32")))?;
     let Sizes { batches, m, n, k } = *sizes;
-    if m.min(n).min(k) < LEAST {
+    if m.min(n).min(k) < LEAST || units::bytes_of_lines(call, packed / units::LINE) > MOST_BYTES {
         return None;
     }
     let (epilogue, gpu) = (call.epilogue.is_some(), call.gpu);
-    let [rows, columns] = units::TILE;
-    let fits = |parts: usize| {
-        let grid = [m.div_ceil(rows), n.div_ceil(columns), batches * parts];
-        grid.iter().all(|&count| count <= 65_535) && (parts - 1) * units::part_length(k, parts) < k
+    let fits = |tile: &units::Tile, parts: usize| {
+        let grid = [m.div_ceil(tile.size[0]), n.div_ceil(tile.size[1]), batches * parts];
+        let none_is_empty = (parts - 1) * units::rounds_of_part(k, parts) < k.div_ceil(units::LINE);
+        grid.iter().all(|&count| count <= 65_535) && none_is_empty
     };
-    let most = (k / LEAST_PART).clamp(1, MAX_PARTS);
-    let timed =
-        (1..=most).filter(|&parts| fits(parts)).map(|parts| (seconds_on_units(sizes, parts, gpu), parts));
-    let (seconds, parts) = timed.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let most = (k.div_ceil(units::LINE) / LEAST_PART).clamp(1, MAX_PARTS);
+    let tiles: &[(&'static units::Tile, f64)] = match units::halves(call) {
+        2 => &[(&units::SMALL, SPLIT_SPEED)],
+        _ => &[(&units::SMALL, HALF_SPEED[0]), (&units::LARGE, HALF_SPEED[1])],
+    };
+    let choices = tiles.iter().flat_map(|&(tile, speed)| {
+        (1..=most).filter(move |&parts| fits(tile, parts)).map(move |parts| {
+            let seconds = seconds_on_units(sizes, tile, speed, parts, gpu);
+            (
+                seconds + PACKING + PACKED_BYTES * packed as f64 / gpu.bandwidth(),
+                OnUnits { units, tile, parts },
+            )
+        })
+    });
+    let (seconds, choice) = choices.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let plain =
-        large(sizes, MAX_PARTS, epilogue, gpu).map(|(tile, parts)| tile.seconds(sizes, parts, epilogue, gpu));
+        large(plain, MAX_PARTS, epilogue, gpu).map(|(tile, parts)| tile.seconds(plain, parts, epilogue, gpu));
     // What is played is there for tests.
     let pays = units == UnitKind::Played || plain.is_some_and(|plain| seconds < plain);
-    pays.then_some((units, parts))
+    pays.then_some(choice)
 }
 
-/// About the seconds a product takes on matrix units: as on one NVIDIA H200 (2026-11-17), whose processors have one workgroup
-/// each at a time.
-fn seconds_on_units(sizes: &Sizes, parts: usize, gpu: GpuSize) -> f64 {
+/// About the seconds a product takes on matrix units: as on one NVIDIA H200 (2026-11-17), whose processors are busy with four
+/// workgroups each.
+fn seconds_on_units(sizes: &Sizes, tile: &units::Tile, speed: f64, parts: usize, gpu: GpuSize) -> f64 {
     let Sizes { batches, m, n, k } = *sizes;
-    let [rows, columns] = units::TILE;
+    let [rows, columns] = tile.size;
     let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns) * parts;
     let in_turn = tiles.div_ceil(gpu.processors());
+    let busy = match in_turn {
+        1 => 0.5,
+        2 | 3 => 0.9,
+        _ => 0.95,
+    };
     let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
-    let operations =
-        product(&[2, in_turn, GpuSize::Large.processors(), rows, columns, units::part_length(k, parts)]);
+    let steps = (units::rounds_of_part(k, parts) + ROUNDS_OF_ENDS) * units::LINE;
+    let operations = product(&[2, in_turn, GpuSize::Large.processors(), rows, columns, steps]);
     let of_parts = match parts {
         1 => 0.0,
         _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / gpu.bandwidth(),
     };
-    let read = product(&[4, batches, m + n, k]) / gpu.bandwidth();
-    operations / UNITS_SPEED + of_parts + EXPONENTS + read
+    operations / (busy * speed) + of_parts
 }
 
 /// Steps of K of each of a number of parts: whole rounds.

@@ -1,123 +1,179 @@
-//! Products of matrices on matrix units: where the elements of their operands lie. The tile loop is `op::units`.
+//! Products of matrices on matrix units: how their operands become lines, and where these are. The tile loop is `op::units`.
 
 use super::Sizes;
 use super::large::base;
 use super::tiled::{Read, Side};
-use crate::ir::UnitKind;
+use super::tiling::OnUnits;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
-use crate::op::parts::{scratch, sum_of_parts};
-use crate::op::units::{DEPTH, KNOWN, Lines, Product, THREADS, TILE, is_scaled, part_length};
+use crate::op::parts::{self, sum_of_parts};
+use crate::op::units::{
+    KNOWN, KNOWN_OF_BATCH, LINE, Lies, Lines, Packed, Product, SET_BATCH, Scale, Source, is_scaled, pack,
+    rounds_of_part,
+};
 use crate::shader::{Entry, Params, Shader};
 
-/// The shaders of a product with a number of parts of K: exponents first, then the product, then its parts.
-pub(super) fn programs(call: &StructuredCall, sizes: &Sizes, units: UnitKind, parts: usize) -> Vec<Program> {
+/// The shaders of a product: those that find exponents, the one that packs, the product, and what completes it.
+pub(super) fn programs(call: &StructuredCall, sizes: &Sizes, on_units: &OnUnits) -> Vec<Program> {
     let Sizes { batches, m, n, k } = *sizes;
+    let OnUnits { units, tile, parts } = *on_units;
+    let sides = [Side::new("a", &call.inputs[0], true, 0), Side::new("b", &call.inputs[1], false, 0)];
+    let lies = sides.each_ref().map(lies);
     let exponents = is_scaled(call).then_some(Lines { batches, counts: [m, n], lengths: [k, k] });
-    let mut memory = scratch(call, parts);
+    let results = parts::OnUnits::new(call, parts);
+    let mut memory = results.memory.clone();
+    let packed = [0, 1]
+        .map(|number| packed(&sides[number], tile.size[number], is_scaled(call), memory.len() + number));
+    memory.extend(packed.iter().map(|operand| operand.bytes(call, batches)));
     let of_exponents = memory.len();
     memory.extend(exponents.iter().map(Lines::bytes));
+
     let mut programs = Vec::new();
     if let Some(exponents) = &exponents {
-        let (mut shader, along_k, bases) =
-            with_operands(call, Shader::new("matmul exponents", Tier::General));
-        shader.scratch = memory.clone();
-        programs.push(exponents.program(shader, along_k, of_exponents, &bases));
+        let (mut shader, bases) = with_operands(&sides, Shader::new("matmul exponents", Tier::General));
+        (shader.scratch, shader.in_turn) = (memory.clone(), true);
+        programs.extend(exponents.programs(shader, lies, of_exponents, &bases));
     }
+    let (mut shader, bases) = with_operands(&sides, Shader::new("matmul packing", Tier::General));
+    (shader.scratch, shader.in_turn) = (memory.clone(), true);
+    if let Some(exponents) = &exponents {
+        shader.bind(Bound::ScratchRead(of_exponents), "exponents", "u32");
+        exponents.shifts(&mut shader);
+    }
+    programs.push(pack(call, shader, packed.each_ref(), batches, &bases));
 
-    let (mut shader, along_k, bases) = with_operands(call, Shader::of(call, "matmul"));
-    let [pm, pn, pk, pbatches, length] =
-        [m, n, k, batches, part_length(k, parts)].map(|size| shader.params.size(size));
-    let fours = n.is_multiple_of(4);
-    let found = exponents.as_ref().map(|exponents| {
-        shader.bind(Bound::Scratch(of_exponents), "exponents", "u32");
-        exponents.found(&mut shader, |column| column.into())
-    });
-    match parts {
-        1 => shader.hand_on(call, fours),
-        _ => shader.hand_on_parts(call, fours),
+    let mut shader = Shader::of(call, "matmul");
+    shader.add(KNOWN);
+    for operand in &packed {
+        let name = operand.name;
+        shader.bind(Bound::ScratchRead(operand.scratch), &format!("packed_{name}"), "vec4<f16>");
     }
-    shader.scratch = memory.clone();
-    shader.specialise = true;
+    let found = exponents
+        .as_ref()
+        .map(|exponents| exponents.found(&mut shader, of_exponents, &|column| column.into()));
+    for (number, operand) in packed.iter().enumerate() {
+        let functions = places(operand, lies[number], &mut shader.params);
+        shader.add(&functions);
+    }
+    let [pm, pn, pbatches, all, length] =
+        [m, n, batches, k.div_ceil(LINE), rounds_of_part(k, parts)].map(|size| shader.params.size(size));
+    let fours = n.is_multiple_of(4);
+    results.hand_on(call, &mut shader, fours);
+    (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, true);
     let hand_on = match fours {
         true => format!("            put((job * {pm} + row) * {pn} + column, four);\n"),
         false => format!(
-            "            let at = (job * {pm} + row) * {pn} + column;
-            for (var j = 0u; j < min(4u, {pn} - column); j++) {{ put(at + j, four[j]); }}\n"
+            "            let target_at = (job * {pm} + row) * {pn} + column;
+            for (var j = 0u; j < min(4u, {pn} - column); j++) {{ put(target_at + j, four[j]); }}\n"
         ),
     };
-    let is_whole = call.tier.is_specialised() && k.is_multiple_of(DEPTH);
-    let product = Product { call, units, is_whole, along_k, rows: pm, columns: pn, hand_on };
-    let [rows, columns] = TILE;
+    let product = Product { call, units, tile, lies, rows: pm, columns: pn, hand_on };
+    let [rows, columns] = tile.size;
     let body = format!(
         "    row0 = group.y * {rows}u;
     column0 = group.x * {columns}u;
     let job = group.z;
-    let batch = job % {pbatches};
+    this_batch = job % {pbatches};
     let first = job / {pbatches} * {length};
-    let end = min(first + {length}, {pk});
+    let end = min(first + {length}, {all});
     zero = select(0u, 1u, end < first);
-{bases}{}",
+{}",
         product.body(&mut shader, found.as_ref()),
     );
     let groups = [n.div_ceil(columns), m.div_ceil(rows), batches * parts].map(|count| count as u32);
-    programs.push(shader.finish(&Entry::grid(groups, THREADS), &body));
-    if parts > 1 {
-        programs.push(Program { scratch: memory, ..sum_of_parts(call, parts, "matmul sum") });
+    programs.push(shader.finish(&Entry::grid(groups, tile.threads()), &body));
+    if results.are_completed {
+        let sum = sum_of_parts(call, parts, "matmul sum");
+        programs.push(Program { scratch: memory, in_turn: true, ..sum });
     }
     programs
 }
 
-/// A shader with both operands and their functions; whether these lie along K; and WGSL that takes `batch` and says where its
-/// matrices begin.
-fn with_operands(call: &StructuredCall, mut shader: Shader) -> (Shader, [bool; 2], String) {
-    let sides = [Side::new("a", &call.inputs[0], true, 0), Side::new("b", &call.inputs[1], false, 0)];
-    shader.add(KNOWN);
+fn lies(side: &Side) -> Lies {
+    if side.read.blocks_along_k() { Lies::AlongK } else { Lies::Across }
+}
+
+/// The outer and the inner size of an operand: lines go along the inner one.
+fn extents(side: &Side) -> [usize; 2] {
+    match lies(side) {
+        Lies::Across => [side.along_k.size, side.across.size],
+        _ => [side.across.size, side.along_k.size],
+    }
+}
+
+/// How an operand becomes lines: of whole rounds and whole tiles of a size, with zeros beyond the ends.
+fn packed(side: &Side, tile: usize, scaled: bool, scratch: usize) -> Packed {
+    let [outer, inner] = extents(side);
+    let (outers, inners, scale) = match lies(side) {
+        Lies::Across => (outer.next_multiple_of(LINE), inner.next_multiple_of(tile), Scale::OfEach),
+        _ => (outer.next_multiple_of(tile), inner.next_multiple_of(LINE), Scale::OfLine("outer".into())),
+    };
+    Packed {
+        name: side.name,
+        lines: outers * (inners / LINE),
+        source: Source::Fours { outers },
+        scale: scaled.then_some(scale),
+        scratch,
+    }
+}
+
+/// `place` and `round` or `step` of an operand's lines.
+fn places(operand: &Packed, lies: Lies, params: &mut Params) -> String {
+    let Packed { name, lines, ref source, .. } = *operand;
+    let Source::Fours { outers } = source else { unreachable!("matrices are packed by fours") };
+    let [lines, outers] = [lines, *outers].map(|size| params.size(size));
+    match lies {
+        Lies::Across => format!(
+            "fn place_{name}(chunk: u32) -> u32 {{ return this_batch * {lines} + chunk * {outers}; }}
+fn step_{name}(k: u32) -> u32 {{ return k; }}
+"
+        ),
+        _ => format!(
+            "fn place_{name}(x: u32) -> u32 {{ return this_batch * {lines} + x; }}
+fn round_{name}(round: u32) -> u32 {{ return round * {outers}; }}
+"
+        ),
+    }
+}
+
+/// A shader with both operands and `four` of each, and WGSL that takes `batch` and says where its matrices begin.
+fn with_operands(sides: &[Side; 2], mut shader: Shader) -> (Shader, String) {
+    shader.add(KNOWN_OF_BATCH);
     shader.add("var<private> base_a: u32;\nvar<private> base_b: u32;\n");
-    let mut bases = String::from("    this_batch = batch;\n");
+    let mut bases = String::from(SET_BATCH);
     for (number, side) in sides.iter().enumerate() {
         side.bind(number, &mut shader);
         bases += &base(side, &mut shader.params).replacen("let ", "", 1);
-        let functions = functions(side, &mut shader.params);
-        shader.add(&functions);
+        let function = four(side, &mut shader.params);
+        shader.add(&function);
     }
-    (shader, sides.map(|side| side.read.blocks_along_k()), bases)
+    (shader, bases)
 }
 
-/// `place` and `four` of an operand. Rows and columns beyond the edge repeat the last: their results are never written.
-fn functions(side: &Side, params: &mut Params) -> String {
-    let Side { name, across, along_k, read, .. } = side;
-    let origin = if *name == "a" { "row0" } else { "column0" };
-    let last = across.size - if *read == Read::Across { 4 } else { 1 };
-    let [last, last_k] = [last, along_k.size - 1].map(|size| params.size(size));
-    let [step_x, step_k] = [across.stride, along_k.stride].map(|stride| params.stride(stride));
-    let offset = format!("base_{name} + min({origin} + x, {last}) * {step_x}");
-    let four = |one: &dyn Fn(usize) -> String| format!("vec4<f32>({})", [0, 1, 2, 3].map(one).join(", "));
-    let unless_beyond = |whole: &str| format!("if (k >= end) {{ return vec4<f32>(); }}\n    return {whole}");
-    let (place, whole, guarded) = match read {
+/// `four(outer, inner)` of an operand.
+fn four(side: &Side, params: &mut Params) -> String {
+    let (name, is_along) = (side.name, lies(side) == Lies::AlongK);
+    let [outers, inners] = extents(side).map(|size| params.size(size));
+    let strides = [side.across.stride, side.along_k.stride].map(|stride| params.stride(stride));
+    let [outer_step, inner_step] = if is_along { strides } else { [strides[1].clone(), strides[0].clone()] };
+    let value = match side.read {
         Read::AlongK | Read::Across => {
-            let whole = format!("vec4<f32>({name}[(place + k * {step_k}) / 4u])");
-            (offset, whole.clone(), unless_beyond(&whole))
+            format!("vec4<f32>({name}[(base_{name} + outer * {outer_step} + inner) / 4u])")
         }
-        Read::SinglesAlongK => {
-            let at = |step: String| format!("f32({name}[place + {step} * {step_k}])");
-            let one =
-                |j: usize| format!("select(0.0, {}, k + {j}u < end)", at(format!("min(k + {j}u, {last_k})")));
-            (offset, four(&|j| at(format!("(k + {j}u)"))), format!("return {}", four(&one)))
-        }
-        Read::SinglesAcross => {
+        Read::SinglesAlongK | Read::SinglesAcross => {
             let one = |j: usize| {
-                format!("f32({name}[base_{name} + min(place + {j}u, {last}) * {step_x} + k * {step_k}])")
+                let at = format!(
+                    "base_{name} + outer * {outer_step} + min(inner + {j}u, {inners} - 1u) * {inner_step}"
+                );
+                format!("select(0.0, f32({name}[{at}]), inner + {j}u < {inners})")
             };
-            let whole = four(&one);
-            (format!("{origin} + x"), whole.clone(), unless_beyond(&whole))
+            format!("vec4<f32>({})", [0, 1, 2, 3].map(one).join(", "))
         }
     };
     format!(
-        "fn place_{name}(x: u32) -> u32 {{ return {place}; }}
-fn whole_{name}(place: u32, k: u32) -> vec4<f32> {{ return {whole}; }}
-fn four_{name}(place: u32, k: u32, end: u32) -> vec4<f32> {{
-    {guarded};
+        "fn four_{name}(outer: u32, inner: u32) -> vec4<f32> {{
+    if (outer >= {outers} || inner >= {inners}) {{ return vec4<f32>(); }}
+    return {value};
 }}
 "
     )

@@ -1,27 +1,37 @@
 //! The exponents of the largest elements of rows and columns: by powers of two a product on matrix units brings its operands
 //! into the range of f16.
 //!
-//! A shader of its own goes over both operands, in parts of K, and leaves the exponents in a scratch buffer; the product
-//! takes the largest of the parts. The largest of numbers does not depend on their order.
+//! A shader of its own goes over both operands, in parts, and leaves the exponents in a scratch buffer; who needs one takes the
+//! largest of the parts, or where there are many, a second shader does so before. The largest of numbers does not depend on their order. Infinities and NaNs do not count.
 
-use crate::ir::program::{Bound, Program};
-use crate::shader::{Entry, Shader};
+use super::{INFINITY, Lies};
+use crate::ir::program::{Bound, Program, Tier};
+use crate::shader::{Entry, Shader, ZERO};
 
 /// Rows or columns of a workgroup.
 const ABREAST: usize = 32;
 const THREADS: usize = 256;
-/// Steps of K of a part, at least, and parts at most.
+/// Elements of a part, at least, and parts at most.
 const PART: usize = 512;
-const MAX_PARTS: usize = 16;
+const MAX_PARTS: usize = 256;
+/// Parts up to which whoever needs an exponent looks through them.
+const FEW_PARTS: usize = 8;
+/// Workgroups that keep a large GPU busy.
+const BUSY: usize = 1024;
+
+/// The exponent, as f32 has it, that the largest element of a row or column comes to: 14, behind which a product of K elements is far
+/// from f32's largest number.
+const TOP: usize = 127 + 14;
 
 /// Where the exponents of a product's operands lie.
 pub(in crate::op) struct Exponents {
-    /// WGSL of `exponent_a(x)` and `exponent_b(x)`, the largest exponents of rows and columns of the tile.
+    /// WGSL of `shift_a_of(x)` and `shift_b_of(x)`: the power of two that row (column) x of the tile was divided by.
     pub functions: String,
 }
 
 /// Those of one product or of several, line by line: a line of A is a row; one of B is a column, or what several columns are
-/// read from. They lie at `exponents[((part · batches) + batch) · (lines of A + lines of B) + line]`.
+/// read from. They lie at `exponents[(part · batches + batch) · (lines of A + lines of B) + line]`, behind the joined ones of
+/// many parts.
 pub(in crate::op) struct Lines {
     pub batches: usize,
     /// How many there are of A and of B, and the elements of each.
@@ -34,52 +44,84 @@ impl Lines {
     fn parts(&self) -> usize {
         let blocks: usize = self.counts.iter().map(|count| count.div_ceil(ABREAST)).sum();
         let longest = self.lengths[0].max(self.lengths[1]);
-        (512 / (self.batches * blocks)).min(longest / PART).clamp(1, MAX_PARTS)
+        (BUSY / (self.batches * blocks)).min(longest / PART).clamp(1, MAX_PARTS)
+    }
+
+    /// All lines of all batches.
+    fn all(&self) -> usize {
+        self.batches * (self.counts[0] + self.counts[1])
+    }
+
+    fn are_joined(&self) -> bool {
+        self.parts() > FEW_PARTS
     }
 
     /// Bytes of the scratch buffer.
     pub fn bytes(&self) -> u64 {
-        (4 * self.parts() * self.batches * (self.counts[0] + self.counts[1])) as u64
+        (4 * self.all() * (self.parts() + usize::from(self.are_joined()))) as u64
     }
 
-    /// How a product finds them. The buffer is bound as `exponents`; `this_batch` says whose, `row0` and `column0` where its tile
-    /// begins, and `zero` is 0. `line_of` is WGSL of the line of B that a column, given as WGSL, is read from.
-    pub fn found(&self, shader: &mut Shader, line_of: impl Fn(&str) -> String) -> Exponents {
-        let [rows, columns, batches, parts] =
-            [self.counts[0], self.counts[1], self.batches, self.parts()].map(|size| shader.params.size(size));
-        let function = |name: &str, origin: &str, x: &str| {
+    /// WGSL of `shift_a_at(line)` and `shift_b_at(line)`, the power of two that a line is divided by. The buffer is bound as
+    /// `exponents`; `this_batch` says whose, and `zero` is a 0 that no compiler knows.
+    pub fn shifts(&self, shader: &mut Shader) {
+        let parts = if self.are_joined() { 1 } else { self.parts() };
+        let [of_a, of_b, batches, parts] =
+            [self.counts[0], self.counts[1], self.batches, parts].map(|size| shader.params.size(size));
+        let function = |name: &str, before: &str, count: &str| {
             format!(
-                "fn exponent_{name}(x: u32) -> u32 {{
+                "fn shift_{name}_at(line: u32) -> i32 {{
     var most = 0u;
     for (var part = zero; part < {parts}; part++) {{
-        most = max(most, exponents[(part * {batches} + this_batch) * ({rows} + {columns}) + {origin}{x}]);
+        most = max(most, exponents[(part * {batches} + this_batch) * ({of_a} + {of_b}) + {before}min(line, {count} - 1u)]);
     }}
-    return most;
+    return max(i32(most) - {TOP}, -126);
 }}
 "
             )
         };
-        let of_a = function("a", "", &format!("min(row0 + x, {rows} - 1u)"));
-        let line = line_of("(column0 + x)");
-        let of_b = function("b", &format!("{rows} + "), &format!("min({line}, {columns} - 1u)"));
-        Exponents { functions: of_a + &of_b }
+        let functions = function("a", "", &of_a) + &function("b", &format!("{of_a} + "), &of_b);
+        shader.add(&functions);
+        shader.include(POWERS);
     }
 
-    /// The shader that finds them, with functions `place` and `four` for both operands. `set_batch` is WGSL that takes `batch`.
-    pub fn program(
+    /// How a product finds them; `row0` and `column0` say where its tile begins. `line_of` is WGSL of the line of B that a
+    /// column, given as WGSL, is read from.
+    pub fn found(&self, shader: &mut Shader, scratch: usize, line_of: &dyn Fn(&str) -> String) -> Exponents {
+        shader.bind(Bound::ScratchRead(scratch), "exponents", "u32");
+        self.shifts(shader);
+        let functions = format!(
+            "fn shift_a_of(x: u32) -> i32 {{ return shift_a_at(row0 + x); }}
+fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
+",
+            line_of("(column0 + x)")
+        );
+        Exponents { functions }
+    }
+
+    /// The shaders that find them. The first is given with `four_a` and `four_b`: four elements of a line from one on, or, across,
+    /// one element of four lines from one on; zeros beyond the ends. `set_batch` is WGSL that takes `batch`.
+    pub fn programs(
         &self,
         mut shader: Shader,
-        along_k: [bool; 2],
+        lies: [Lies; 2],
         scratch: usize,
         set_batch: &str,
-    ) -> Program {
+    ) -> Vec<Program> {
         let blocks = self.counts.map(|count| count.div_ceil(ABREAST));
-        let parts = self.parts();
-        let [rows, columns, of_a, batches] =
-            [self.counts[0], self.counts[1], blocks[0], self.batches].map(|size| shader.params.size(size));
+        let (parts, memory, in_turn) = (self.parts(), shader.scratch.clone(), shader.in_turn);
+        let [rows, columns, of_a, all, joined] =
+            [self.counts[0], self.counts[1], blocks[0], self.all(), usize::from(self.are_joined())]
+                .map(|size| shader.params.size(size));
         shader.bind(Bound::Scratch(scratch), "exponents", "u32");
         shader.share("largest", "vec4<u32>", THREADS);
-        let range = |length: usize, shader: &mut Shader| {
+        shader.add(&format!(
+            "fn bits_of(four: vec4<f32>) -> vec4<u32> {{
+    let bits = bitcast<vec4<u32>>(four) & vec4<u32>(0x7fffffffu);
+    return select(bits, vec4<u32>(), bits >= vec4<u32>({INFINITY}u));
+}}
+"
+        ));
+        let ranges = self.lengths.map(|length| {
             let part = length.div_ceil(parts).next_multiple_of(4);
             let [part, length] = [part, length].map(|size| shader.params.size(size));
             format!(
@@ -87,22 +129,19 @@ impl Lines {
         let end = min(first + {part}, {length});
 "
             )
-        };
-        let ranges = self.lengths.map(|length| range(length, &mut shader));
-        let side = |name: &str, along_k: bool, origin: &str, before: &str, limit: &str| {
+        });
+        let side = |name: &str, lies: Lies, before: &str, limit: &str| {
             let put = |x: &str, most: &str| {
                 format!(
-                    "if ({origin} + {x} < {limit}) {{ exponents[at + {before}{origin} + {x}] = {most} >> 23u; }}"
+                    "if (line0 + {x} < {limit}) {{ exponents[at + {before}line0 + {x}] = {most} >> 23u; }}"
                 )
             };
-            let read =
-                "most = max(most, bitcast<vec4<u32>>(four_NAME(place, k, end)) & vec4<u32>(0x7fffffffu));"
-                    .replace("NAME", name);
-            match along_k {
+            match lies {
                 // Eight threads share a row, four steps each.
-                true => format!(
-                    "        let place = place_{name}(thread / 8u);
-        for (var k = first + thread % 8u * 4u; k < end; k += 32u) {{ {read} }}
+                Lies::AlongK | Lies::AtPlaces => format!(
+                    "        for (var k = first + thread % 8u * 4u; k < end; k += 32u) {{
+            most = max(most, bits_of(four_{name}(line0 + thread / 8u, k)));
+        }}
         largest[thread] = most;
         workgroupBarrier();
         if (thread % 8u == 0u) {{
@@ -114,9 +153,10 @@ impl Lines {
                     put("thread / 8u", "one"),
                 ),
                 // Eight threads take four columns each, 32 steps at a time.
-                false => format!(
-                    "        let place = place_{name}(thread % 8u * 4u);
-        for (var k = first + thread / 8u; k < end; k += 32u) {{ {read} }}
+                Lies::Across => format!(
+                    "        for (var k = first + thread / 8u; k < end; k += 32u) {{
+            most = max(most, bits_of(four_{name}(k, line0 + thread % 8u * 4u)));
+        }}
         largest[thread] = most;
         workgroupBarrier();
         if (thread < 8u) {{
@@ -130,20 +170,42 @@ impl Lines {
         };
         let body = format!(
             "    let batch = group.z;
-{set_batch}    let at = (group.y * {batches} + batch) * ({rows} + {columns});
+{set_batch}    let at = (group.y + {joined}) * {all} + batch * ({rows} + {columns});
     var most = vec4<u32>();
     if (group.x < {of_a}) {{
-        row0 = group.x * {ABREAST}u;
+        let line0 = group.x * {ABREAST}u;
 {of_rows}{a}    }} else {{
-        column0 = (group.x - {of_a}) * {ABREAST}u;
+        let line0 = (group.x - {of_a}) * {ABREAST}u;
 {of_columns}{b}    }}
 ",
             of_rows = ranges[0],
             of_columns = ranges[1],
-            a = side("a", along_k[0], "row0", "", &rows),
-            b = side("b", along_k[1], "column0", &format!("{rows} + "), &columns),
+            a = side("a", lies[0], "", &rows),
+            b = side("b", lies[1], &format!("{rows} + "), &columns),
         );
         let groups = [blocks[0] + blocks[1], parts, self.batches].map(|count| count as u32);
-        shader.finish(&Entry::grid(groups, THREADS), &body)
+        let mut programs = vec![shader.finish(&Entry::grid(groups, THREADS), &body)];
+        if self.are_joined() {
+            let mut join = Shader::new("exponents", Tier::General);
+            (join.scratch, join.in_turn) = (memory, in_turn);
+            let [all, parts] = [self.all(), parts].map(|size| join.params.size(size));
+            join.bind(Bound::Scratch(scratch), "exponents", "u32");
+            let body = format!(
+                "    var most = 0u;
+    for (var part = 1u + {ZERO}; part <= {parts}; part++) {{ most = max(most, exponents[part * {all} + line]); }}
+    exponents[line] = most;
+"
+            );
+            programs.push(join.finish(&Entry::threads("line", self.all(), &all, 64), &body));
+        }
+        programs
     }
 }
+
+/// Powers of two, for exponents from −126 to 127.
+const POWERS: &str = "
+fn power(exponent: i32) -> f32 { return bitcast<f32>(u32(exponent + 127) << 23u); }
+fn powers(exponents: vec4<i32>) -> vec4<f32> {
+    return bitcast<vec4<f32>>(vec4<u32>(exponents + 127) << vec4<u32>(23u));
+}
+";

@@ -4,40 +4,24 @@
 //! a square of results is eight numbers in each of 32 threads (thread t has half of row t / 2), and an operand is the place
 //! in workgroup memory where it begins.
 
-use super::{DEPTH, LANES, SQUARE, Staged};
+use super::{LANES, LINE, Lies, SQUARE, Tile};
 use crate::dtype::DType;
 use crate::ir::UnitKind;
 use crate::shader::Shader;
-use std::fmt::Write;
 
 pub(super) struct Spelling {
     units: UnitKind,
-    halves: &'static [&'static str],
-    sides: [Laid; 2],
-}
-
-/// How an operand lies in workgroup memory.
-struct Laid {
-    name: &'static str,
-    along_k: bool,
+    /// How A and B lie in workgroup memory, and vectors of four from line to line.
+    lies: [Lies; 2],
     pitch: usize,
-    /// Vectors of four from one square to the next, across and along K.
-    across: usize,
-    along: usize,
 }
 
 impl Spelling {
-    pub fn new(units: UnitKind, sides: [&Staged; 2], halves: &'static [&'static str]) -> Spelling {
-        let sides = sides.map(|side| {
-            let pitch = side.pitch();
-            let (line, lines) = (SQUARE / 4, SQUARE * pitch);
-            let (across, along) = if side.along_k { (lines, line) } else { (line, lines) };
-            Laid { name: side.name, along_k: side.along_k, pitch, across, along }
-        });
-        Spelling { units, halves, sides }
+    pub fn new(units: UnitKind, lies: [Lies; 2], pitch: usize) -> Spelling {
+        Spelling { units, lies, pitch }
     }
 
-    /// Has the shader know matrix units, or adds the functions that play them.
+    /// Has the shader know matrix units, or adds the function that plays them.
     pub fn announce(&self, shader: &mut Shader) {
         match self.units {
             UnitKind::Cooperative => shader.takes_matrix_units(),
@@ -49,24 +33,21 @@ impl Spelling {
     }
 
     /// Says which `subgroup` this is and which `lane` of it, where its results begin in the tile (`line0`, `beside0`), and where
-    /// its squares begin in both operands; subgroups of these rows and columns lie so many abreast.
-    pub fn names(&self, [rows, columns]: [usize; 2], abreast: usize) -> String {
+    /// its squares begin in both operands.
+    pub fn names(&self, tile: &Tile) -> String {
         let numbers = match self.units {
             UnitKind::Cooperative => String::new(),
             UnitKind::Played => {
                 format!("    let subgroup = thread / {LANES}u;\n    let lane = thread % {LANES}u;\n")
             }
         };
-        let first = |side: &Laid, x: &str| match side.along_k {
-            true => format!("    let {}_first = {x} * {}u;\n", side.name, side.pitch),
-            false => format!("    let {}_first = {x} / 4u;\n", side.name),
-        };
+        let ([rows, columns], abreast, pitch) = (tile.of_subgroup, tile.abreast(), self.pitch);
         format!(
             "{numbers}    let line0 = subgroup / {abreast}u * {rows}u;
     let beside0 = subgroup % {abreast}u * {columns}u;
-{}{}",
-            first(&self.sides[0], "line0"),
-            first(&self.sides[1], "beside0"),
+    let a_first = line0 * {pitch}u;
+    let b_first = beside0 * {pitch}u;
+"
         )
     }
 
@@ -78,77 +59,74 @@ impl Spelling {
         }
     }
 
-    /// The square of an operand (0: A, 1: B) that is so many down or across and steps along K from the subgroup's first.
-    pub fn load(&self, side: usize, half: &str, square: usize, step: usize) -> String {
-        let Laid { name, along_k, pitch, across, along } = &self.sides[side];
-        let at = format!("{name}_first + {}u", square * across + step * along);
+    /// The square of an operand (0: A, 1: B) that is so many down or across and steps along K from the subgroup's first, in
+    /// the first or the second halves.
+    pub fn load(&self, side: usize, half: usize, square: usize, step: usize) -> String {
+        let (name, pitch) = (["a", "b"][side], self.pitch);
+        let within_line = half * LINE / 4;
+        let at = match self.lies[side] {
+            Lies::AlongK | Lies::AtPlaces => square * SQUARE * pitch + within_line + step * SQUARE / 4,
+            Lies::Across => {
+                let (chunk, place) = (square * SQUARE / LINE, square * SQUARE % LINE);
+                (chunk * LINE + step * SQUARE) * pitch + within_line + place / 4
+            }
+        };
+        let at = format!("{name}_first + {at}u");
         // A lies by rows where it lies along K, B where it does not.
-        let by_rows = *along_k == (side == 0);
+        let by_rows = (self.lies[side] != Lies::Across) == (side == 0);
         match self.units {
             UnitKind::Cooperative => {
                 let (role, load) = (["A", "B"][side], if by_rows { "coopLoadT" } else { "coopLoad" });
-                format!("{load}<coop_mat16x16<f16, {role}>>(&{name}_{half}[{at}], {pitch}u)")
+                format!("{load}<coop_mat16x16<f16, {role}>>(&lines_{name}[{at}], {pitch}u)")
             }
             UnitKind::Played => at,
         }
     }
 
-    pub fn multiply_add(&self, [of_a, of_b]: [&str; 2], [a, b]: [&str; 2], sum: &str) -> String {
+    pub fn multiply_add(&self, [a, b]: [&String; 2], sum: &str) -> String {
         match self.units {
             UnitKind::Cooperative => format!("coopMultiplyAdd({a}, {b}, {sum})"),
-            UnitKind::Played => format!("play_{of_a}_{of_b}({a}, {b}, {sum}, lane)"),
+            UnitKind::Played => format!("play({a}, {b}, {sum}, lane)"),
         }
     }
 
-    pub fn add(&self, x: &str, y: &str) -> String {
+    pub fn add(&self, a: &str, b: &str) -> String {
         match self.units {
-            UnitKind::Cooperative => format!("{x} + {y}"),
-            UnitKind::Played => format!("play_add({x}, {y})"),
+            UnitKind::Cooperative => format!("{a} + {b}"),
+            UnitKind::Played => format!("both({a}, {b})"),
         }
     }
 
-    /// Stores a square of results in the strip.
-    pub fn store(&self, square: &str, at: &str, pitch: usize) -> String {
+    /// Stores a square in a strip of workgroup memory, from `strip0` on.
+    pub fn store(&self, square: &str, strip: &str) -> String {
+        let pitch = SQUARE / 4;
         match self.units {
-            UnitKind::Cooperative => format!("coopStoreT({square}, &strip[{at}], {pitch}u);"),
-            UnitKind::Played => format!("play_store({square}, {at}, {pitch}u, lane);"),
+            UnitKind::Cooperative => format!("coopStoreT({square}, &{strip}[strip0], {pitch}u);"),
+            UnitKind::Played => {
+                let four = |from: usize| {
+                    let numbers = [0, 1, 2, 3].map(|j| format!("{square}[{}]", from + j)).join(", ");
+                    format!("{strip}[strip0 + lane * 2u + {}u] = vec4<f32>({numbers});", from / 4)
+                };
+                four(0) + " " + &four(4)
+            }
         }
     }
 
+    /// `both` adds squares, and `play` multiplies two and adds a third: in the order of K, as f32.
     fn played(&self) -> String {
-        let mut text = String::from(
-            "fn play_add(x: array<f32, 8>, y: array<f32, 8>) -> array<f32, 8> {
-    var sum = x;
-    var other = y;
-    for (var j = 0u; j < 8u; j++) { sum[j] += other[j]; }
-    return sum;
-}
-fn play_store(square: array<f32, 8>, at: u32, pitch: u32, lane: u32) {
-    var all = square;
-    let first = at + lane / 2u * pitch + lane % 2u * 2u;
-    strip[first] = vec4<f32>(all[0], all[1], all[2], all[3]);
-    strip[first + 1u] = vec4<f32>(all[4], all[5], all[6], all[7]);
-}
-",
-        );
-        let element = |side: &Laid, half: &str, x: &str| {
-            let numbers = side.pitch * 4;
-            let place = match side.along_k {
-                true => format!("({x}) * {numbers}u + k"),
-                false => format!("k * {numbers}u + {x}"),
-            };
-            let name = side.name;
-            format!("f32({name}_{half}[{name} + ({place}) / 4u][({place}) % 4u])")
+        let element = |side: usize, x: &str| {
+            let (name, pitch) = (["a", "b"][side], self.pitch);
+            let (line, within) = if self.lies[side] == Lies::Across { ("k", x) } else { (x, "k") };
+            format!("f32(lines_{name}[{name} + {line} * {pitch}u + {within} / 4u][{within} % 4u])")
         };
-        for of_a in self.halves {
-            for of_b in self.halves {
-                let (a, b) = (
-                    element(&self.sides[0], of_a, "lane / 2u"),
-                    element(&self.sides[1], of_b, "(lane % 2u * 8u + j)"),
-                );
-                _ = write!(
-                    text,
-                    "fn play_{of_a}_{of_b}(a: u32, b: u32, before: array<f32, 8>, lane: u32) -> array<f32, 8> {{
+        let (a, b) = (element(0, "(lane / 2u)"), element(1, "(lane % 2u * 8u + j)"));
+        format!(
+            "fn both(a: array<f32, 8>, b: array<f32, 8>) -> array<f32, 8> {{
+    var sum = a;
+    for (var j = 0u; j < 8u; j++) {{ sum[j] += b[j]; }}
+    return sum;
+}}
+fn play(a: u32, b: u32, before: array<f32, 8>, lane: u32) -> array<f32, 8> {{
     var sum = before;
     for (var j = 0u; j < 8u; j++) {{
         for (var k = 0u; k < {SQUARE}u; k++) {{ sum[j] = fma({a}, {b}, sum[j]); }}
@@ -156,11 +134,8 @@ fn play_store(square: array<f32, 8>, at: u32, pitch: u32, lane: u32) {
     return sum;
 }}
 "
-                );
-            }
-        }
-        text
+        )
     }
 }
 
-const _: () = assert!(DEPTH.is_multiple_of(SQUARE));
+const _: () = assert!(LINE.is_multiple_of(SQUARE));
