@@ -45,9 +45,10 @@ methods! { Layers:
         };
         x.try_embedding_bag(&indices, &options)
     }
-    scaled_dot_product_attention(x: Tensor, key: Tensor, value: Tensor, mask: Option<Tensor> = "?", causal: bool = "false", dropout: f64 = "0", scale: Option<f64> = "?", generator: Generator = "?") -> Tensor {
+    scaled_dot_product_attention(x: Tensor, key: Tensor, value: Tensor, mask: Option<Tensor> = "?", causal: bool = "false", dropout: f64 = "0", scale: Option<f64> = "?", generator: Generator = "?", enable_gqa: bool = "false") -> Tensor {
         let dropout = (dropout > 0.0).then_some((dropout, generator));
-        x.try_scaled_dot_product_attention(&key, &value, &AttentionOptions { mask, causal, dropout, scale })
+        let options = AttentionOptions { mask, causal, dropout, scale, enable_gqa };
+        x.try_scaled_dot_product_attention(&key, &value, &options)
     }
     interpolate(x: Tensor, size: Vec<usize>, mode: InterpolateMode = "\"nearest\"", align_corners: bool = "false") -> Tensor {
         let options = InterpolateOptions::size(&size).with_mode(mode);

@@ -50,7 +50,8 @@ fn products_and_convolutions_multiply_and_add() {
 fn attention_multiplies_what_queries_see() {
     let attention = |causal, direction| {
         let (q, k, v): (&[usize], &[usize], &[usize]) = (&[2, 3, 4, 8], &[2, 3, 4, 8], &[2, 3, 4, 5]);
-        flops(StructuredOp::Attention(Attention { causal, direction }), &[q, k, v], &[])
+        let op = Attention { causal, masked: false, dropout: false, direction };
+        flops(StructuredOp::Attention(op), &[q, k, v], &[])
     };
     let (all, half) = (2 * 3 * (4 * 4), 2 * 3 * (1 + 2 + 3 + 4));
     // Forward: the score of queries and keys of 8, the weighted sum of values of 5.

@@ -930,8 +930,8 @@ export abstract class Ops {
   }
 
   /** softmax(Q Kᵀ · scale + mask) V for queries (…, L, E), keys (…, S, E) and values (…, S, V). */
-  scaledDotProductAttention(key: Tensor, value: Tensor, mask?: Tensor, causal: boolean = false, dropout: number = 0, scale?: number, generator?: Generator): Tensor {
-    return one(201, args(this).t(key).t(value).mt(mask).b(causal).n(dropout).mn(scale).g(generator));
+  scaledDotProductAttention(key: Tensor, value: Tensor, mask?: Tensor, causal: boolean = false, dropout: number = 0, scale?: number, generator?: Generator, enableGqa: boolean = false): Tensor {
+    return one(201, args(this).t(key).t(value).mt(mask).b(causal).n(dropout).mn(scale).g(generator).b(enableGqa));
   }
 
   /** This tensor (N, C, d1, …) with the dimensions after (N, C) resized. */

@@ -70,7 +70,8 @@ fn bag(a: &mut Arguments) -> EmbeddingBagOptions {
 fn attention(a: &mut Arguments) -> AttentionOptions {
     let mask = if a.random.chance(20) { Some(a.x()) } else { None };
     let dropout = if a.random.chance(20) { Some((a.number(), a.generator())) } else { None };
-    AttentionOptions { mask, causal: a.flag(), dropout, scale: a.maybe(|a| a.number()) }
+    let (causal, scale) = (a.flag(), a.maybe(|a| a.number()));
+    AttentionOptions { mask, causal, dropout, scale, enable_gqa: a.random.chance(20) }
 }
 
 pub const CALLS: &[Call] = calls! {

@@ -10,6 +10,7 @@ mod norm;
 mod pixel;
 
 pub use attention::AttentionOptions;
+pub(in crate::nn) use attention::attention_weights;
 pub use embedding::{BagMode, EmbeddingBagOptions};
 pub use interpolate::{InterpolateMode, InterpolateOptions, OutputSize};
 pub use norm::BatchNormed;

@@ -3,7 +3,7 @@
 use super::{Linear, LinearOptions, constructors};
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
-use crate::nn::functional::AttentionOptions;
+use crate::nn::functional::{AttentionOptions, attention_weights};
 use crate::nn::{Forward, Mode, Module, Parameter, init};
 use crate::rng::Generator;
 use crate::settings::Settings;
@@ -62,8 +62,9 @@ impl AttentionMasks {
         AttentionMasks { key_padding_mask: Some(mask.clone()), ..Default::default() }
     }
 
-    /// One mask for scores (B, heads, L, S), in the sense of scaled_dot_product_attention: true where a query looks.
-    fn joined(&self, scores: [usize; 4], like: &Tensor) -> Result<Option<Tensor>> {
+    /// One mask for scores (B, heads, L, S), in the sense of scaled_dot_product_attention: true where a query looks. It is no
+    /// larger than the two are: padding alone stays (B, 1, 1, S).
+    fn joined(&self, scores: [usize; 4]) -> Result<Option<Tensor>> {
         let [batch, heads, queries, keys] = scores;
         let refuse = |name: &str, mask: &Tensor, wanted: String| {
             let message = format!("{name} {} must be {wanted}", mask.shape());
@@ -85,10 +86,6 @@ impl AttentionMasks {
                 return refuse("key_padding_mask", mask, format!("[{batch}, {keys}]"));
             }
             masks.push(mask.try_reshape([batch, 1, 1, keys])?);
-        }
-        if self.causal && !masks.is_empty() {
-            let place = |dim| like.iota_of(&[queries, keys].into(), dim);
-            masks.push(place(1)?.try_gt(place(0)?)?);
         }
         let (hidden, added): (Vec<Tensor>, Vec<Tensor>) =
             masks.into_iter().partition(|mask| mask.dtype() == DType::Bool);
@@ -212,10 +209,7 @@ impl MultiheadAttention {
         masks: &AttentionMasks,
     ) -> Result<Tensor> {
         let heads = self.heads(query, key, value)?;
-        let mask = masks.joined(heads.scores(), query)?;
-        let causal = masks.causal && mask.is_none();
-        let dropout = self.dropping().then(|| (self.dropout, Generator::default_generator()));
-        let options = AttentionOptions { mask, causal, dropout, ..Default::default() };
+        let options = self.options(masks, &heads)?;
         let attended = heads.query.try_scaled_dot_product_attention(&heads.key, &heads.value, &options)?;
         self.output(&attended, heads.single)
     }
@@ -253,23 +247,7 @@ impl MultiheadAttention {
         form: AttentionWeights,
     ) -> Result<(Tensor, Tensor)> {
         let heads = self.heads(query, key, value)?;
-        let scale = 1.0 / (heads.query.size(-1) as f64).sqrt();
-        let mut scores = heads.query.try_mul(scale)?.try_matmul(&heads.key.try_transpose(2, 3)?)?;
-        let mut mask = masks.joined(heads.scores(), query)?;
-        if masks.causal && mask.is_none() {
-            let place = |dim| query.iota_of(scores.shape(), dim);
-            mask = Some(place(3)?.try_le(place(2)?)?);
-        }
-        if let Some(mask) = &mask {
-            scores = match mask.dtype() {
-                DType::Bool => mask.try_where_cond(&scores, f64::NEG_INFINITY)?,
-                _ => scores.try_add(mask)?,
-            };
-        }
-        let mut weights = scores.try_softmax(-1)?;
-        if self.dropping() {
-            weights = weights.try_dropout(self.dropout, &Generator::default_generator())?;
-        }
+        let weights = attention_weights(&heads.query, &heads.key, &self.options(masks, &heads)?)?;
         let output = self.output(&weights.try_matmul(&heads.value)?, heads.single)?;
         let weights = match form {
             AttentionWeights::Averaged => weights.try_mean(1)?,
@@ -278,8 +256,11 @@ impl MultiheadAttention {
         Ok((output, if heads.single { weights.try_squeeze(0)? } else { weights }))
     }
 
-    fn dropping(&self) -> bool {
-        self.dropout > 0.0 && self.mode.is_training()
+    fn options(&self, masks: &AttentionMasks, heads: &Heads) -> Result<AttentionOptions> {
+        let mask = masks.joined(heads.scores())?;
+        let dropping = self.dropout > 0.0 && self.mode.is_training();
+        let dropout = dropping.then(|| (self.dropout, Generator::default_generator()));
+        Ok(AttentionOptions { mask, causal: masks.causal, dropout, ..Default::default() })
     }
 
     /// Projects queries, keys and values, and cuts them into heads.

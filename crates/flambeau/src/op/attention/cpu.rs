@@ -1,25 +1,55 @@
 //! Attention on the CPU: heads on different cores, blocks of queries as matrix products.
 
-use super::{Attention, Direction, Sizes};
+use super::{Attention, Direction, Kept, Sizes};
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Disjoint, HostBuffer, Matrix, Product, Target, multiply, widest};
 use crate::ir::call::CpuOperand;
 use crate::memory::reserved;
 use crate::op::elementwise::Real;
+use crate::rng;
 use crate::shape::product;
+use half::f16;
+use std::borrow::Cow;
 
 /// Queries whose scores are held at once.
 const QUERIES: usize = 64;
 
-/// The matrix of one head of an operand (B, H, rows, columns); with `inside`, of (B, rows, H, columns).
-fn matrix<'a>(operand: &CpuOperand<'a>, batch: usize, head: usize, inside: bool) -> Matrix<'a, f32> {
-    let level = &operand.access.levels[0];
-    let HostBuffer::F32(values) = operand.buffer else { unreachable!("attention is of F32") };
-    let (head_axis, row_axis) = if inside { (2, 1) } else { (1, 2) };
-    let stride = |axis: usize| level.axes[axis].stride;
-    let offset =
-        level.offset.value(operand.data) + batch as i64 * stride(0) + head as i64 * stride(head_axis);
-    Matrix { values, offset, row: stride(row_axis), column: stride(3) }
+/// The matrix of one head of an operand, in f32.
+struct Rows<'a> {
+    values: Cow<'a, [f32]>,
+    offset: i64,
+    row: i64,
+    column: i64,
+}
+
+impl Rows<'_> {
+    /// Of an operand (B, heads, rows, columns); with `inside`, of (B, rows, heads, columns). F16 is converted.
+    fn new<'a>(operand: &CpuOperand<'a>, batch: usize, head: usize, inside: bool) -> Rows<'a> {
+        let level = &operand.access.levels[0];
+        let (head_axis, row_axis) = if inside { (2, 1) } else { (1, 2) };
+        let stride = |axis: usize| level.axes[axis].stride;
+        let offset =
+            level.offset.value(operand.data) + batch as i64 * stride(0) + head as i64 * stride(head_axis);
+        let (row, column) = (stride(row_axis), stride(3));
+        match operand.buffer {
+            HostBuffer::F32(values) => Rows { values: Cow::Borrowed(values), offset, row, column },
+            HostBuffer::F16(values) => {
+                let (rows, columns) = (level.axes[row_axis].size, level.axes[3].size);
+                let number = |k: usize| {
+                    let at = offset + (k / columns) as i64 * row + (k % columns) as i64 * column;
+                    values[at as usize].to_f32()
+                };
+                let values = (0..rows * columns).map(number).collect();
+                Rows { values: Cow::Owned(values), offset: 0, row: columns as i64, column: 1 }
+            }
+            _ => unreachable!("attention is of F32 or F16"),
+        }
+    }
+
+    fn matrix(&self) -> Matrix<'_, f32> {
+        Matrix { values: &self.values, offset: self.offset, row: self.row, column: self.column }
+    }
 }
 
 /// A product that one thread makes.
@@ -41,41 +71,77 @@ widest! {
     }
 }
 
+widest! {
+    /// What dropout multiplies the weights of a row by, from element `first` of the draw on.
+    fn factors(all: &mut [f32], kept: &Kept, first: u64) {
+        let ((key, counter), factor) = (kept.draw, kept.factor as f32);
+        for (element, to) in all.iter_mut().enumerate() {
+            let bits = rng::random_bits(key, rng::counter_at(counter, first.wrapping_add(element as u64)));
+            *to = if rng::uniform(bits) < kept.share { factor } else { 0.0 };
+        }
+    }
+}
+
 pub(super) fn run(
     op: &Attention,
     sizes: &Sizes,
     inputs: &[CpuOperand],
     outputs: &mut [HostBuffer],
-    scale: f32,
+    data: &[Scalar],
 ) -> Result<()> {
     // Keys that are one key repeated take no memory, but their scores do.
     reserved::<f32>(product([QUERIES, sizes.keys]))?;
-    let results: Vec<Disjoint<f32>> = outputs
-        .iter_mut()
-        .map(|output| match output {
-            HostBuffer::F32(values) => Disjoint::new(values),
-            _ => unreachable!("attention is of F32"),
-        })
-        .collect();
+    if inputs[0].meta.dtype == DType::F16 {
+        let (rows, width) = (sizes.queries.max(sizes.keys), sizes.width.max(sizes.value_width));
+        reserved::<f32>(product([rows, width]))?;
+    }
+    // Results in F16 are made in f32 first.
+    let wide = |output: &HostBuffer| match output {
+        HostBuffer::F16(values) => vec![0f32; values.len()],
+        _ => Vec::new(),
+    };
+    let mut widened: Vec<Vec<f32>> = outputs.iter().map(wide).collect();
+    let memory = outputs.iter_mut().zip(&mut widened).map(|(output, wide)| match output {
+        HostBuffer::F32(values) => Disjoint::new(values),
+        _ => Disjoint::new(wide),
+    });
+    let results: Vec<Disjoint<f32>> = memory.collect();
+    // Forward has a piece of work for each head of queries, backward for each head of keys.
+    let heads = match op.direction {
+        Direction::Forward => sizes.heads,
+        Direction::Backward => sizes.key_heads,
+    };
+    let kept = op.kept(data);
     let work = |number: usize| {
-        let (batch, head) = (number / sizes.heads, number % sizes.heads);
-        let target = |output: usize, rows: usize, width: usize| {
-            let offset = (batch * rows * sizes.heads + head) * width;
-            Target { memory: &results[output], offset, row: sizes.heads * width }
+        let (batch, head) = (number / heads, number % heads);
+        let target = |output: usize, rows: usize, (heads, head): (usize, usize), pitch: usize| {
+            let offset = (batch * rows * heads + head) * pitch;
+            Target { memory: &results[output], offset, row: heads * pitch }
         };
-        let head = Head { op, sizes, inputs, scale, batch, head };
+        let Sizes { queries, keys, width, value_width, .. } = *sizes;
+        let of_head =
+            |head: usize| Head { op, sizes, inputs, scale: data[0].to_f64() as f32, kept, batch, head };
         match op.direction {
             Direction::Forward => {
-                head.forward(target(0, sizes.queries, sizes.value_width), target(1, sizes.queries, 2));
+                let place = (heads, head);
+                of_head(head).forward(target(0, queries, place, value_width), target(1, queries, place, 2));
             }
-            Direction::Backward => head.backward(
-                target(0, sizes.queries, sizes.width),
-                target(1, sizes.keys, sizes.width),
-                target(2, sizes.keys, sizes.value_width),
-            ),
+            Direction::Backward => {
+                let (by_key, by_value) = if op.masked {
+                    let both = target(1, keys, (heads, head), width + value_width);
+                    (both, Target { offset: both.offset + width, ..both })
+                } else {
+                    (target(1, keys, (heads, head), width), target(2, keys, (heads, head), value_width))
+                };
+                for member in 0..sizes.members() {
+                    let head = head * sizes.members() + member;
+                    let by_query = target(0, queries, (sizes.heads, head), width);
+                    of_head(head).backward(by_query, by_key, by_value, member > 0);
+                }
+            }
         }
     };
-    let count = sizes.batches * sizes.heads;
+    let count = sizes.batches * heads;
     #[cfg(not(target_arch = "wasm32"))]
     {
         use rayon::prelude::*;
@@ -83,6 +149,11 @@ pub(super) fn run(
     }
     #[cfg(target_arch = "wasm32")]
     (0..count).for_each(work);
+    for (output, wide) in outputs.iter_mut().zip(&widened) {
+        if let HostBuffer::F16(values) = output {
+            values.iter_mut().zip(wide).for_each(|(to, &x)| *to = f16::from_f32(x));
+        }
+    }
     Ok(())
 }
 
@@ -91,13 +162,16 @@ struct Head<'a> {
     sizes: &'a Sizes,
     inputs: &'a [CpuOperand<'a>],
     scale: f32,
+    kept: Option<Kept>,
     batch: usize,
+    /// The head of queries.
     head: usize,
 }
 
 impl Head<'_> {
-    fn matrix(&self, input: usize) -> Matrix<'_, f32> {
-        matrix(&self.inputs[input], self.batch, self.head, input == 3)
+    fn rows(&self, input: usize) -> Rows<'_> {
+        let head = if matches!(input, 1 | 2) { self.head / self.sizes.members() } else { self.head };
+        Rows::new(&self.inputs[input], self.batch, head, input == 3)
     }
 
     /// Calls `visit` with each block of queries: the first, their number, and how many keys the last of them sees.
@@ -114,19 +188,51 @@ impl Head<'_> {
         if self.op.causal { seen.min(query + 1) } else { seen }
     }
 
+    /// What the mask makes of a query's scores: −∞ where it hides a key.
+    fn mask(&self, query: usize, scores: &mut [f32]) {
+        let Some(operand) = self.inputs.get(self.op.operands()) else { return };
+        let level = &operand.access.levels[0];
+        let stride = |axis: usize| if level.axes[axis].size == 1 { 0 } else { level.axes[axis].stride };
+        let places = [self.batch, self.head, query];
+        let start = level.offset.value(operand.data)
+            + places.into_iter().enumerate().map(|(axis, c)| c as i64 * stride(axis)).sum::<i64>();
+        let at = |key: usize| (start + key as i64 * stride(3)) as usize;
+        let scores = scores.iter_mut().enumerate();
+        match operand.buffer {
+            HostBuffer::Bool(sees) => scores.for_each(|(key, score)| {
+                *score = if sees[at(key)] { *score } else { f32::NEG_INFINITY };
+            }),
+            HostBuffer::F32(added) => scores.for_each(|(key, score)| *score += added[at(key)]),
+            HostBuffer::F16(added) => scores.for_each(|(key, score)| *score += added[at(key)].to_f32()),
+            _ => unreachable!("masks are of booleans, F32 or F16"),
+        }
+    }
+
+    /// Calls `visit` with each weight's place in a row and what dropout multiplies it by, if weights are dropped at all.
+    fn dropped(&self, query: usize, room: &mut Vec<f32>, count: usize, mut visit: impl FnMut(usize, f32)) {
+        let Some(kept) = &self.kept else { return };
+        room.resize(count, 0.0);
+        let row = self.sizes.row(self.batch, self.head, query) as u64;
+        factors(room, kept, row.wrapping_mul(self.sizes.keys as u64));
+        room.iter().enumerate().for_each(|(key, &factor)| visit(key, factor));
+    }
+
     fn forward(&self, sums: Target<f32>, logarithms: Target<f32>) {
         let Sizes { width, value_width, keys, .. } = *self.sizes;
-        let (q, k, v) = (self.matrix(0), self.matrix(1), self.matrix(2));
-        let mut scores = vec![0f32; QUERIES * keys];
+        let (q, k, v) = (self.rows(0), self.rows(1), self.rows(2));
+        let (q, k, v) = (q.matrix(), k.matrix(), v.matrix());
+        let (mut scores, mut room) = (vec![0f32; QUERIES * keys], Vec::new());
         self.blocks(|first, count, seen| {
             score(&mut scores, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
             for (row, scores) in scores.chunks_exact_mut(seen).take(count).enumerate() {
                 let (scores, hidden) = scores.split_at_mut(self.seen(first + row, seen));
                 hidden.fill(0.0);
+                self.mask(first + row, scores);
                 let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 exponentials(scores, largest);
                 let sum: f32 = scores.iter().sum();
                 scores.iter_mut().for_each(|score| *score /= sum);
+                self.dropped(first + row, &mut room, scores.len(), |key, factor| scores[key] *= factor);
                 let Target { memory, offset, .. } = logarithms.starting_at(first + row);
                 // Safety: no other thread writes this head's results.
                 unsafe { memory.put(offset as i64, 1, &[largest, sum.ln()], |x| x) };
@@ -138,16 +244,19 @@ impl Head<'_> {
         });
     }
 
-    /// The gradients of keys and values are summed over the blocks of queries; results start as zeros.
-    fn backward(&self, queries: Target<f32>, by_key: Target<f32>, by_value: Target<f32>) {
+    /// The gradients of keys and values are summed over the blocks of queries, and over the heads that share them: with
+    /// `adds` others have been there. Results start as zeros.
+    fn backward(&self, queries: Target<f32>, by_key: Target<f32>, by_value: Target<f32>, adds: bool) {
         let Sizes { width, value_width, keys, heads, queries: count_all, .. } = *self.sizes;
-        let (q, k, v, g) = (self.matrix(0), self.matrix(1), self.matrix(2), self.matrix(3));
+        let (q, k, v, g) = (self.rows(0), self.rows(1), self.rows(2), self.rows(3));
+        let (q, k, v, g) = (q.matrix(), k.matrix(), v.matrix(), g.matrix());
         let (HostBuffer::F32(logarithms), HostBuffer::F32(along)) =
             (self.inputs[4].buffer, self.inputs[5].buffer)
         else {
-            unreachable!("attention is of F32")
+            unreachable!("logarithms are F32")
         };
         let (mut weights, mut scores) = (vec![0f32; QUERIES * keys], vec![0f32; QUERIES * keys]);
+        let mut room = Vec::new();
         self.blocks(|first, count, seen| {
             score(&mut weights, (count, seen, width), q.starting_at(first), k.transposed(), self.scale);
             score(&mut scores, (count, seen, value_width), g.starting_at(first), v.transposed(), 1.0);
@@ -158,10 +267,16 @@ impl Head<'_> {
                 let sees = self.seen(first + row, seen);
                 weights[sees..].fill(0.0);
                 scores[sees..].fill(0.0);
+                self.mask(first + row, &mut weights[..sees]);
                 weights[..sees].iter_mut().for_each(|weight| *weight -= largest);
                 exponentials(&mut weights[..sees], logarithm);
+                self.dropped(first + row, &mut room, sees, |key, factor| scores[key] *= factor);
                 for (weight, score) in weights.iter().zip(scores).take(sees) {
                     *score = *weight * (*score - along);
+                }
+                // What the values are multiplied by; the factors are those above.
+                if self.kept.is_some() {
+                    weights.iter_mut().zip(&room).for_each(|(weight, factor)| *weight *= factor);
                 }
             }
             let (weights, scores) = (Matrix::dense(&weights, seen), Matrix::dense(&scores, seen));
@@ -175,10 +290,10 @@ impl Head<'_> {
                     self.scale,
                 )
             };
-            let adds = first > 0;
             let by_query = scores.transposed();
             // Keys that earlier blocks did not see have nothing yet.
-            let earlier = if self.op.causal { keys.min(first) } else { keys };
+            let earlier = if self.op.causal && !adds { keys.min(first) } else { keys };
+            let adds = adds || first > 0;
             for (from, to, adds) in [(0, earlier.min(seen), adds), (earlier.min(seen), seen, false)] {
                 if from < to {
                     let (q, g) = (q.starting_at(first), g.starting_at(first));

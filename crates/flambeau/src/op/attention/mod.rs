@@ -1,16 +1,23 @@
 //! Scaled dot-product attention, forward and backward, in memory linear in the length of the sequences: the scores of
 //! a few queries at a time, with the sums of their exponentials carried along (online softmax). Forward keeps each
 //! query's largest score and the logarithm of its sum beside it; backward computes the weights again from them. (Added
-//! up, large scores would leave the logarithm few digits.)
+//! up, large scores would leave the logarithm few digits.) Masks are read where they lie, dropout draws the same numbers
+//! again in backward, and several heads of queries may share one of keys and values.
 //!
+//! - `definition`: what is computed, with tensor ops, for all that has no kernels, such as derivatives of derivatives;
+//! - `exact`: the same in f64, for the interpreter;
 //! - `cpu`: matrix products of blocks of queries, heads on different cores;
-//! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`).
-//!
-//! Derivatives of derivatives come from the composite definition in this file.
+//! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`); `weighing` has
+//!   what masks and dropout do with the scores of a block.
 
 mod cpu;
+mod definition;
+mod exact;
 mod samples;
 mod stages;
+#[cfg(test)]
+mod tests;
+mod weighing;
 mod wgsl;
 
 use super::case::Case;
@@ -20,20 +27,26 @@ use crate::autograd::is_grad_enabled;
 use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::host::{Block, HostBuffer};
+use crate::host::HostBuffer;
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
+use crate::rng::{self, Draw};
 use crate::shape::{Shape, product};
-use smallvec::smallvec;
+pub(crate) use definition::{Dropout, Terms, weights};
+use smallvec::{SmallVec, smallvec};
 
-/// The longest query, key or value that the kernels take.
-pub(crate) const MAX_WIDTH: usize = 128;
-
-/// Attention of queries (B, H, L, E) to keys (B, H, S, E) and values (B, H, S, V); data\[0\] is the scale.
+/// Attention of queries (B, H, L, E) to keys (B, G, S, E) and values (B, G, S, V), in F32 or F16, where H is a multiple of
+/// G: heads of queries that follow each other share keys and values. data\[0\] is the scale; with dropout data\[1..5\] is
+/// the key and the counter of the draw, data\[5\] the share of weights that are kept and data\[6\] what they are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Attention {
     /// Query i sees keys 0 to i only.
     pub causal: bool,
+    /// Is a mask the last input? Each of its sizes is that of the scores (B, H, L, S), or 1. Booleans (which keys are seen),
+    /// or F32 or F16 (what is added to the scores).
+    pub masked: bool,
+    /// Are weights dropped?
+    pub dropout: bool,
     pub direction: Direction,
 }
 
@@ -42,15 +55,17 @@ pub(crate) enum Direction {
     /// (q, k, v) → the weighted sums (B, L, H, V), and (B, L, H, 2): each query's largest score m and log Σ e^(score − m).
     Forward,
     /// (q, k, v, gradient of the sums (B, L, H, V), logarithms (B, L, H, 2), Σ gradient · sums (B, L, H)) → the gradients
-    /// of queries (B, L, H, E), keys (B, S, H, E) and values (B, S, H, V).
+    /// of queries (B, L, H, E), keys (B, S, G, E) and values (B, S, G, V). With a mask, the last two lie in one result
+    /// (B, S, G, E + V): a kernel can count on eight buffers, and the mask is one of them.
     Backward,
 }
 
-/// B, H, L, S, E and V.
+/// B, H, G, L, S, E and V.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     batches: usize,
     heads: usize,
+    key_heads: usize,
     queries: usize,
     keys: usize,
     width: usize,
@@ -60,82 +75,163 @@ struct Sizes {
 impl Sizes {
     fn new(query: &Shape, value: &Shape) -> Sizes {
         let (batches, heads, queries, width) = (query[0], query[1], query[2], query[3]);
-        Sizes { batches, heads, queries, keys: value[2], width, value_width: value[3] }
+        let (key_heads, keys, value_width) = (value[1], value[2], value[3]);
+        Sizes { batches, heads, key_heads, queries, keys, width, value_width }
+    }
+
+    /// Heads of queries that share a head of keys.
+    fn members(&self) -> usize {
+        self.heads / self.key_heads
+    }
+
+    /// The number of a query's row of scores among all.
+    fn row(&self, batch: usize, head: usize, query: usize) -> usize {
+        (batch * self.heads + head) * self.queries + query
     }
 }
 
-/// Scores of queries (…, L, E) against keys (…, S, E), with −∞ where a query does not see a key.
-#[track_caller]
-pub(crate) fn scores(query: &Tensor, key: &Tensor, scale: f64, causal: bool) -> Result<Tensor> {
-    let scores = query.try_mul(scale)?.try_matmul(&key.try_transpose(-2, -1)?)?;
-    if !causal {
-        return Ok(scores);
-    }
-    let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
-    let row = scores.iota_of(scores.shape(), rows)?;
-    let sees = scores.iota_of(scores.shape(), columns)?.try_le(&row)?;
-    sees.try_where_cond(&scores, f64::NEG_INFINITY)
+/// Which weights are dropped.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    draw: Draw,
+    /// The share of weights that are kept.
+    share: f32,
+    /// What the kept ones are multiplied by.
+    factor: f64,
 }
 
-/// May queries, keys and values be given to the kernels?
-pub(crate) fn applies(query: &Tensor, key: &Tensor, value: &Tensor) -> bool {
+impl Kept {
+    /// Is the weight of a key kept? `row` is the number of its row among all, of `keys` weights each.
+    #[inline]
+    fn keeps(&self, row: usize, keys: usize, key: usize) -> bool {
+        let (words, counter) = self.draw;
+        let element = row as u64 * keys as u64 + key as u64;
+        rng::uniform(rng::random_bits(words, rng::counter_at(counter, element))) < self.share
+    }
+}
+
+impl Attention {
+    /// The inputs before the mask.
+    fn operands(&self) -> usize {
+        match self.direction {
+            Direction::Forward => 3,
+            Direction::Backward => 6,
+        }
+    }
+
+    /// Which weights a node's numbers say to keep.
+    fn kept(&self, data: &[Scalar]) -> Option<Kept> {
+        let word = |index: usize| data[index].to_i64() as u32;
+        self.dropout.then(|| Kept {
+            draw: ([word(1), word(2)], [word(3), word(4)]),
+            share: data[5].to_f64() as f32,
+            factor: data[6].to_f64(),
+        })
+    }
+
+    /// What a node's numbers and its mask say, for the definition.
+    fn terms(&self, data: &[Scalar], mask: Option<&Tensor>) -> Terms {
+        let dropout = self.kept(data).map(|kept| Dropout { share: data[5].to_f64(), draw: kept.draw });
+        Terms { scale: data[0].to_f64(), causal: self.causal, mask: mask.cloned(), dropout }
+    }
+
+    /// The results of a direction, in the dtype of the operands.
+    fn outputs(&self, sizes: &Sizes, dtype: DType) -> SmallVec<[Meta; 1]> {
+        let Sizes { batches, heads, key_heads, queries, keys, width, value_width } = *sizes;
+        let by_key = |width: usize| Meta::new([batches, keys, key_heads, width], dtype);
+        match (self.direction, self.masked) {
+            (Direction::Forward, _) => smallvec![
+                Meta::new([batches, queries, heads, value_width], dtype),
+                Meta::new([batches, queries, heads, 2], DType::F32),
+            ],
+            (Direction::Backward, masked) => {
+                let by_query = Meta::new([batches, queries, heads, width], dtype);
+                match masked {
+                    true => smallvec![by_query, by_key(width + value_width)],
+                    false => smallvec![by_query, by_key(width), by_key(value_width)],
+                }
+            }
+        }
+    }
+}
+
+/// May queries, keys and values be given to the kernels? They have the same number of dimensions, and are the same in all but
+/// the last two and, where heads of queries share those of keys, the one before.
+fn fits(query: &Tensor, key: &Tensor, value: &Tensor) -> bool {
     let operands = [query, key, value];
-    let rank = query.rank();
-    let leading = |x: &Tensor| Shape::new(&x.shape()[..rank - 2]);
-    operands.iter().all(|x| x.dtype() == DType::F32 && x.rank() == rank && x.numel() > 0)
-        && operands.iter().all(|x| x.shape()[rank - 1] <= MAX_WIDTH)
-        && leading(query) == leading(key)
-        && leading(query) == leading(value)
+    let computed = matches!(query.dtype(), DType::F32 | DType::F16);
+    computed && operands.iter().all(|x| x.dtype() == query.dtype() && x.numel() > 0)
 }
 
-/// softmax(Q Kᵀ · scale) V for queries (…, L, E), keys (…, S, E) and values (…, S, V) that [`applies`] to.
+/// softmax(Q Kᵀ · scale + mask) V for queries (…, L, E), keys (…, S, E) and values (…, S, V) of which all but the last two
+/// dimensions agree; before these, heads of queries may be a multiple of those of keys and values.
 #[track_caller]
-pub(crate) fn attend(
-    query: &Tensor,
-    key: &Tensor,
-    value: &Tensor,
-    scale: f64,
-    causal: bool,
-) -> Result<Tensor> {
+pub(crate) fn attend(query: &Tensor, key: &Tensor, value: &Tensor, terms: &Terms) -> Result<Tensor> {
+    // A single query has no more scores than keys, and products share the work better than a kernel of blocks does: what a
+    // model with a cache of keys asks, token by token.
+    let single = terms.mask.is_some() && query.size(-2) == 1;
+    match fits(query, key, value) && !single {
+        true => fused(query, key, value, terms),
+        false => definition::attend(query, key, value, terms),
+    }
+}
+
+/// [`attend`] with the kernels, to operands that [`fits`].
+#[track_caller]
+fn fused(query: &Tensor, key: &Tensor, value: &Tensor, terms: &Terms) -> Result<Tensor> {
     let rank = query.rank();
+    let heads = |x: &Tensor| if rank < 3 { 1 } else { x.shape()[rank - 3] };
+    let shared = heads(query) != heads(key);
     // (B, H, …): fewer dimensions have formal ones in front, more are joined to one.
-    let four = |x: &Tensor| {
-        let (length, width) = (x.shape()[rank - 2], x.shape()[rank - 1]);
+    let four = |x: &Tensor, heads: usize| {
+        let (rows, width) = (x.shape()[rank - 2], x.shape()[rank - 1]);
         match rank {
             4 => Ok(x.clone()),
-            _ => x.try_reshape([x.numel() / (length * width), 1, length, width]),
+            _ => x.try_reshape([x.numel() / (heads * rows * width), heads, rows, width]),
         }
     };
-    let (q, k, v) = (four(query)?, four(key)?, four(value)?);
+    let joined = |x: &Tensor| four(x, if shared { heads(x) } else { 1 });
+    let (q, k, v) = (joined(query)?, joined(key)?, joined(value)?);
+    let mask = terms.mask.as_ref().map(|mask| -> Result<Tensor> {
+        let mask = match mask.dtype() {
+            DType::Bool | DType::F32 | DType::F16 => mask.clone(),
+            _ => mask.try_to_dtype(DType::F32)?,
+        };
+        // Only what is joined is repeated: never a mask of keys for all queries.
+        let missing = std::iter::repeat_n(1, rank - mask.rank());
+        let mask = mask.try_reshape(missing.chain(mask.shape().iter().copied()).collect::<Shape>())?;
+        let last = Shape::new(&mask.shape()[rank - 2..]);
+        match mask.numel() == last.numel() {
+            true => mask.try_reshape([1, 1, last[0], last[1]]),
+            false if rank == 4 => Ok(mask),
+            false => {
+                let leading = query.shape()[..rank - 2].iter().chain(last.iter()).copied();
+                joined(&mask.try_expand(leading.collect::<Shape>())?)
+            }
+        }
+    });
+    let mask = mask.transpose()?;
     let sizes = Sizes::new(q.shape(), v.shape());
-    let rows = [sizes.batches, sizes.queries, sizes.heads];
-    let outputs = smallvec![
-        Meta::new([rows[0], rows[1], rows[2], sizes.value_width], DType::F32),
-        Meta::new([rows[0], rows[1], rows[2], 2], DType::F32),
-    ];
-    let op = Attention { causal, direction: Direction::Forward };
+    let op = Attention {
+        causal: terms.causal,
+        masked: mask.is_some(),
+        dropout: terms.dropout.is_some(),
+        direction: Direction::Forward,
+    };
+    let mut data: SmallVec<[Scalar; 8]> = smallvec![Scalar::Float(terms.scale)];
+    if let Some(Dropout { share, draw: (words, counter) }) = terms.dropout {
+        data.extend(words.into_iter().chain(counter).map(Scalar::from));
+        data.extend([share, 1.0 / share].map(Scalar::Float));
+    }
+    let operands: SmallVec<[&Tensor; 4]> = [&q, &k, &v].into_iter().chain(&mask).collect();
+    let outputs = op.outputs(&sizes, q.dtype());
     let op = Op::Structured(StructuredOp::Attention(op));
-    let sums = Tensor::from_op_multi(op, &[&q, &k, &v], outputs, &[Scalar::Float(scale)])?;
+    let sums = Tensor::from_op_multi(op, &operands, outputs, &data)?;
     let sums = sums[0].try_permute(&[0, 2, 1, 3])?;
     match rank {
         4 => Ok(sums),
         _ => sums.try_reshape(query.shape().with(rank - 1, sizes.value_width)),
     }
-}
-
-/// Gradients of queries, keys and values, written with tensor ops: what can be differentiated again.
-#[track_caller]
-fn composite_gradients(inputs: &[Tensor], gradient: &Tensor, scale: f64, causal: bool) -> Result<Grads> {
-    let [query, key, value] = inputs else { unreachable!("attention has three inputs") };
-    let weights = scores(query, key, scale, causal)?.try_softmax(-1)?;
-    let by_weight = gradient.try_matmul(&value.try_transpose(-2, -1)?)?;
-    let mean = by_weight.try_mul(&weights)?.try_sum_keepdim(-1)?;
-    let by_score = weights.try_mul(&by_weight.try_sub(&mean)?)?.try_mul(scale)?;
-    Ok(vec![
-        Some(by_score.try_matmul(key)?),
-        Some(by_score.try_transpose(-2, -1)?.try_matmul(query)?),
-        Some(weights.try_transpose(-2, -1)?.try_matmul(gradient)?),
-    ])
 }
 
 impl Kernels for Attention {
@@ -147,18 +243,18 @@ impl Kernels for Attention {
     }
 
     fn layout(&self, input: usize) -> Layout {
-        if input < 4 { Layout::Strided } else { Layout::Contiguous }
+        if input < 4 || input == self.operands() { Layout::Strided } else { Layout::Contiguous }
     }
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], data: &[Scalar]) -> Result<()> {
         let sizes = Sizes::new(&inputs[0].meta.shape, &inputs[2].meta.shape);
-        cpu::run(self, &sizes, inputs, outputs, data[0].to_f64() as f32)
+        cpu::run(self, &sizes, inputs, outputs, data)
     }
 
     /// For every query and key that sees it: forward a score and a weighted value, backward the score again, the gradients
-    /// of weights, values, queries and keys.
+    /// of weights, values, queries and keys. What a mask hides is computed, too.
     fn flops(&self, call: &StructuredCall) -> u64 {
-        let Sizes { batches, heads, queries, keys, width, value_width } =
+        let Sizes { batches, heads, queries, keys, width, value_width, .. } =
             Sizes::new(&call.inputs[0].meta.shape, &call.inputs[2].meta.shape);
         let seen = match self.causal {
             true => (1..=queries).map(|position| position.min(keys)).sum(),
@@ -186,148 +282,43 @@ impl Kernels for Attention {
 impl Structured for Attention {
     fn saves(&self) -> Saves {
         match self.direction {
-            Direction::Forward => Saves { inputs: 0b111, outputs: true },
+            Direction::Forward => Saves { inputs: 0b1111, outputs: true },
             Direction::Backward => Saves::NOTHING,
         }
     }
 
     /// With P the weights, s the scale and g the gradient: dV = Pᵀ g, dQ = s D K and dK = s Dᵀ Q, where
-    /// D = P · (g Vᵀ − Σ g · sums).
+    /// D = P · (g Vᵀ − Σ g · sums). With dropout dV has the weights that were kept, and so has g Vᵀ.
     fn vjp(&self, v: &Vjp) -> Result<Grads> {
         let (Direction::Forward, Some(gradient)) = (self.direction, &v.grads[0]) else {
             return not_differentiable(v);
         };
-        let inputs = &v.inputs[..3];
-        if is_grad_enabled() {
+        let (inputs, mask) = (&v.inputs[..3], v.inputs.get(3));
+        // The gradient of a mask is as large as all scores.
+        if is_grad_enabled() || v.needs.get(3).is_some_and(|&needs| needs) {
             let gradient = gradient.try_permute(&[0, 2, 1, 3])?;
-            return composite_gradients(inputs, &gradient, v.data[0].to_f64(), self.causal);
+            return definition::gradients(inputs, &gradient, &self.terms(v.data, mask));
         }
         let (sums, logarithms) = (&v.outputs[0], &v.outputs[1]);
-        let along = gradient.try_mul(sums)?.try_sum(-1)?;
+        let wide =
+            |x: &Tensor| if x.dtype() == DType::F16 { x.try_to_dtype(DType::F32) } else { Ok(x.clone()) };
+        let along = wide(gradient)?.try_mul(&wide(sums)?)?.try_sum(-1)?;
         let sizes = Sizes::new(inputs[0].shape(), inputs[2].shape());
-        let (b, h) = (sizes.batches, sizes.heads);
-        let outputs = smallvec![
-            Meta::new([b, sizes.queries, h, sizes.width], DType::F32),
-            Meta::new([b, sizes.keys, h, sizes.width], DType::F32),
-            Meta::new([b, sizes.keys, h, sizes.value_width], DType::F32),
-        ];
         let op = Attention { direction: Direction::Backward, ..*self };
+        let outputs = op.outputs(&sizes, inputs[0].dtype());
         let op = Op::Structured(StructuredOp::Attention(op));
         let operands = [&inputs[0], &inputs[1], &inputs[2], gradient, logarithms, &along];
-        let gradients = Tensor::from_op_multi(op, &operands, outputs, &[v.data[0]])?;
-        gradients.iter().map(|gradient| gradient.try_permute(&[0, 2, 1, 3]).map(Some)).collect()
+        let operands: SmallVec<[&Tensor; 7]> = operands.into_iter().chain(mask).collect();
+        let results = Tensor::from_op_multi(op, &operands, outputs, v.data)?;
+        let heads_first = |gradient: &Tensor| gradient.try_permute(&[0, 2, 1, 3]).map(Some);
+        let Some(_) = mask else { return results.iter().map(heads_first).collect() };
+        let by_key = results[1].try_narrow(3, 0, sizes.width)?;
+        let by_value = results[1].try_narrow(3, sizes.width, sizes.value_width)?;
+        Ok(vec![heads_first(&results[0])?, heads_first(&by_key)?, heads_first(&by_value)?, None])
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Result<Vec<Exact>> {
-        let floats = |input: usize| match &inputs[input].values {
-            Block::F64(values) => &values[..],
-            _ => unreachable!("attention is of floats"),
-        };
-        let sizes = Sizes::new(&inputs[0].shape, &inputs[2].shape);
-        let scale = data[0].to_f64();
-        let mut results: Vec<Vec<f64>> = outputs.iter().map(|meta| vec![0.0; meta.numel()]).collect();
-        for head in 0..sizes.batches * sizes.heads {
-            for query in 0..sizes.queries {
-                let row = self.exact_row(&sizes, (floats(0), floats(1), floats(2)), scale, head, query);
-                match self.direction {
-                    Direction::Forward => row.forward(&sizes, floats(2), &mut results),
-                    Direction::Backward => {
-                        row.backward(
-                            &sizes,
-                            [floats(0), floats(1), floats(2), floats(3)],
-                            scale,
-                            &mut results,
-                        );
-                    }
-                }
-            }
-        }
-        let exact = |(meta, values): (&Meta, Vec<f64>)| Exact {
-            shape: meta.shape.clone(),
-            dtype: meta.dtype,
-            values: Block::F64(values),
-        };
-        Ok(outputs.iter().zip(results).map(exact).collect())
-    }
-}
-
-/// The weights of one query, in f64.
-struct ExactRow {
-    batch: usize,
-    head: usize,
-    query: usize,
-    weights: Vec<f64>,
-    /// The largest score, and the logarithm of the sum of the exponentials below it.
-    logarithm: [f64; 2],
-}
-
-impl Attention {
-    fn exact_row(
-        &self,
-        sizes: &Sizes,
-        (queries, keys, _): (&[f64], &[f64], &[f64]),
-        scale: f64,
-        head: usize,
-        query: usize,
-    ) -> ExactRow {
-        let seen = if self.causal { sizes.keys.min(query + 1) } else { sizes.keys };
-        let q = &queries[(head * sizes.queries + query) * sizes.width..][..sizes.width];
-        let score = |key: usize| {
-            let k = &keys[(head * sizes.keys + key) * sizes.width..][..sizes.width];
-            q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>() * scale
-        };
-        let scores: Vec<f64> = (0..seen).map(score).collect();
-        let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = scores.iter().map(|score| (score - largest).exp()).sum();
-        let weights = scores.iter().map(|score| (score - largest).exp() / sum).collect();
-        let (batch, head) = (head / sizes.heads, head % sizes.heads);
-        ExactRow { batch, head, query, weights, logarithm: [largest, sum.ln()] }
-    }
-}
-
-impl ExactRow {
-    /// Where this head's row number `row` starts in a result (B, rows, H, width).
-    fn place(&self, sizes: &Sizes, rows: usize, row: usize, width: usize) -> usize {
-        ((self.batch * rows + row) * sizes.heads + self.head) * width
-    }
-
-    fn forward(&self, sizes: &Sizes, values: &[f64], results: &mut [Vec<f64>]) {
-        let (head, width) = (self.batch * sizes.heads + self.head, sizes.value_width);
-        let place = self.place(sizes, sizes.queries, self.query, width);
-        for (key, weight) in self.weights.iter().enumerate() {
-            let value = &values[(head * sizes.keys + key) * width..][..width];
-            results[0][place..].iter_mut().zip(value).for_each(|(sum, value)| *sum += weight * value);
-        }
-        results[1][self.place(sizes, sizes.queries, self.query, 2)..][..2].copy_from_slice(&self.logarithm);
-    }
-
-    fn backward(
-        &self,
-        sizes: &Sizes,
-        [queries, keys, values, gradients]: [&[f64]; 4],
-        scale: f64,
-        results: &mut [Vec<f64>],
-    ) {
-        let head = self.batch * sizes.heads + self.head;
-        let (width, value_width) = (sizes.width, sizes.value_width);
-        let g = &gradients[self.place(sizes, sizes.queries, self.query, value_width)..][..value_width];
-        let by_weight = |key: usize| {
-            let value = &values[(head * sizes.keys + key) * value_width..][..value_width];
-            g.iter().zip(value).map(|(g, value)| g * value).sum::<f64>()
-        };
-        let by_weight: Vec<f64> = (0..self.weights.len()).map(by_weight).collect();
-        let mean: f64 = by_weight.iter().zip(&self.weights).map(|(by, weight)| by * weight).sum();
-        let query = &queries[(head * sizes.queries + self.query) * width..][..width];
-        for (key, weight) in self.weights.iter().enumerate() {
-            let by_score = weight * (by_weight[key] - mean) * scale;
-            let k = &keys[(head * sizes.keys + key) * width..][..width];
-            let place = self.place(sizes, sizes.queries, self.query, width);
-            results[0][place..].iter_mut().zip(k).for_each(|(sum, k)| *sum += by_score * k);
-            let place = self.place(sizes, sizes.keys, key, width);
-            results[1][place..].iter_mut().zip(query).for_each(|(sum, q)| *sum += by_score * q);
-            let place = self.place(sizes, sizes.keys, key, value_width);
-            results[2][place..].iter_mut().zip(g).for_each(|(sum, g)| *sum += weight * g);
-        }
+        Ok(exact::compute(self, inputs, outputs, data))
     }
 }
 
@@ -341,27 +332,3 @@ impl Listed for Attention {
 
 /// Scripts have attention with masks and dropout, which is a function of `nn`.
 impl Methods for Attention {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::op::testing::{call, validate};
-
-    #[test]
-    fn shaders_are_valid() {
-        for [l, s, e, v] in [[256, 256, 64, 64], [33, 70, 5, 7], [1, 40, 128, 100], [64, 1, 4, 128]] {
-            let (b, h) = (2, 3);
-            let shapes: [&[usize]; 6] =
-                [&[b, h, l, e], &[b, h, s, e], &[b, h, s, v], &[b, l, h, v], &[b, l, h, 2], &[b, l, h]];
-            let inputs = shapes.map(|shape| (shape, DType::F32));
-            for causal in [false, true] {
-                let of = |direction| StructuredOp::Attention(Attention { causal, direction });
-                let forward = validate(&call(of(Direction::Forward), &inputs[..3], &inputs[3..5]));
-                let gradients: [&[usize]; 3] = [&[b, l, h, e], &[b, s, h, e], &[b, s, h, v]];
-                let gradients = gradients.map(|shape| (shape, DType::F32));
-                let backward = validate(&call(of(Direction::Backward), &inputs, &gradients));
-                assert_eq!((forward.len(), backward.len()), (1, 2));
-            }
-        }
-    }
-}

@@ -2,8 +2,10 @@
 //! While one stage is computed, the numbers of the next are on their way to registers.
 //!
 //! A block is 32 rows by 32 rows. Of its scores, a thread has 4 rows (`down`) by 4 columns (`across`); of the weighted
-//! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most.
+//! sums, 4 rows by every eighth vector of the width. Workgroup memory is 16 KiB at most. Rows of more than 128 numbers are
+//! summed up in slabs, each by a workgroup of its own, which makes the scores again.
 
+use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Param};
 use crate::shader::{Params, Shader};
@@ -23,26 +25,69 @@ const MAX_CHUNK: usize = TILE / ROWS / 2;
 const _: () = assert!(16 * (TILE + 2 * ROWS * LINE) <= 16 << 10);
 pub(super) const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
+/// The widest slab: its sums, and those of the other operand, fill a thread's registers.
+const MAX_SLAB: usize = 128;
+
+/// The numbers of a row, and the slabs in which they are summed up.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    pub width: usize,
+    pub slabs: usize,
+}
+
+impl Columns {
+    /// Slabs that sums of this width are made in.
+    pub fn slabs_of(width: usize) -> usize {
+        width.div_ceil(MAX_SLAB)
+    }
+
+    /// Vectors of a thread's part of a slab.
+    pub fn vectors_of_thread(self) -> usize {
+        self.width.div_ceil(4 * LINE * self.slabs)
+    }
+
+    /// Vectors of a slab.
+    fn slab(self) -> usize {
+        self.vectors_of_thread() * LINE
+    }
+
+    /// What is added to the number of a vector of a slab to have its number in the row.
+    pub fn slab_start(self) -> String {
+        if self.slabs == 1 { String::new() } else { format!(" + slab * {}u", self.slab()) }
+    }
+
+    /// Do threads have nothing beyond the width?
+    pub fn are_whole(self) -> bool {
+        self.width == 4 * self.slab() * self.slabs
+    }
+}
+
 /// An operand with its strides over batch, head, row and width as WGSL.
 pub(super) struct Strided {
     name: &'static str,
+    /// The variable that has the number of its head.
+    head: &'static str,
+    half: bool,
     offset: String,
     strides: [String; 4],
-    pub width: usize,
+    pub columns: Columns,
     /// Do rows lie in memory as whole vectors?
     vectors: bool,
 }
 
 impl Strided {
-    /// `order` says which axes of the operand are batch, head, row and width.
+    /// `head` is the variable that has the number of its head; `order` says which axes of the operand are batch, head, row and
+    /// width.
     pub fn new(
-        name: &'static str,
+        (name, head): (&'static str, &'static str),
+        slabs: usize,
         call: &StructuredCall,
         input: usize,
         order: [usize; 4],
         params: &mut Params,
     ) -> Strided {
         let operand = &call.inputs[input];
+        let half = operand.meta.dtype == DType::F16;
         let level = &operand.access.levels[0];
         let width = operand.meta.shape[3];
         let whole = |number: i64| number % 4 == 0;
@@ -53,28 +98,31 @@ impl Strided {
             && level.offset.terms.iter().all(|&(_, coefficient)| whole(coefficient));
         let offset = params.push(Param::Offset(level.offset.clone()));
         let strides = order.map(|axis| params.stride(level.axes[axis].stride));
-        Strided { name, offset, strides, width, vectors }
+        Strided { name, head, half, offset, strides, columns: Columns { width, slabs }, vectors }
     }
 
     pub fn bind(&self, input: usize, shader: &mut Shader) {
-        let element = if self.vectors { "vec4<f32>" } else { "f32" };
-        shader.bind(Bound::Input(input), self.name, element);
+        let dtype = if self.half { DType::F16 } else { DType::F32 };
+        shader.bind_elements(Bound::Input(input), self.name, dtype, self.vectors);
     }
 
     /// A function that reads four numbers of a row: zeros beyond its width, the last row beyond the last.
     pub fn reader(&self, rows: &str) -> String {
-        let Strided { name, offset, strides: [batch, head, row, column], width, vectors } = self;
-        let number = |k: usize| format!("{name}[base + (at + {k}u) * {column}]");
-        let body = match (vectors, width % 4, width % (4 * LINE)) {
-            (true, _, 0) => format!("    return {name}[(base + at) / 4u];\n"),
-            (true, ..) => format!(
+        let Strided { name, half, offset, strides: [batch, head, row, column], columns, vectors, .. } = self;
+        let width = columns.width;
+        let widened = |stored: String, to: &str| if *half { format!("{to}({stored})") } else { stored };
+        let vector = widened(format!("{name}[(base + at) / 4u]"), "vec4<f32>");
+        let number = |k: usize| widened(format!("{name}[base + (at + {k}u) * {column}]"), "f32");
+        let body = match (vectors, columns.are_whole()) {
+            (true, true) => format!("    return {vector};\n"),
+            (true, false) => format!(
                 "    var four = vec4<f32>();
-    if (at < {width}u) {{ four = {name}[(base + at) / 4u]; }}
+    if (at < {width}u) {{ four = {vector}; }}
     return four;
 "
             ),
-            (false, 0, 0) => format!("    return vec4<f32>({});\n", [0, 1, 2, 3].map(number).join(", ")),
-            _ => {
+            (false, true) => format!("    return vec4<f32>({});\n", [0, 1, 2, 3].map(number).join(", ")),
+            (false, false) => {
                 let guarded = |k| format!("    if (at + {k}u < {width}u) {{ four[{k}] = {}; }}\n", number(k));
                 let numbers: String = (0..4).map(guarded).collect();
                 format!("    var four = vec4<f32>();\n{numbers}    return four;\n")
@@ -134,7 +182,7 @@ pub(super) fn each_row(statement: impl Fn(usize) -> String) -> String {
 /// columns. In the tile both lie with the width along lines and the rows across, shuffled so that threads that store at
 /// once meet different banks.
 pub(super) fn products(sum: &str, own: &Strided, other: &Strided) -> Stage {
-    let vectors = own.width.div_ceil(4);
+    let vectors = own.columns.width.div_ceil(4);
     let chunk = vectors.next_power_of_two().clamp(2, MAX_CHUNK);
     let right = chunk * 4 * LINE;
     let (pieces, apart) = (ROWS * chunk / THREADS, THREADS / chunk);
@@ -145,8 +193,8 @@ pub(super) fn products(sum: &str, own: &Strided, other: &Strided) -> Stage {
         let r = format!("(thread / {chunk}u + {}u)", p % pieces * apart);
         _ = writeln!(
             load,
-            "            next{p} = row_{}(batch, head, {first} + {r}, thread % {chunk}u + PART * {chunk}u);",
-            operand.name
+            "            next{p} = row_{}(batch, {}, {first} + {r}, thread % {chunk}u + PART * {chunk}u);",
+            operand.name, operand.head
         );
         for k in 0..4 {
             _ = writeln!(
@@ -174,11 +222,6 @@ pub(super) fn products(sum: &str, own: &Strided, other: &Strided) -> Stage {
     Stage { parts: vectors.div_ceil(chunk), load, store, compute, after: String::new() }
 }
 
-/// Vectors of a thread's part of a row.
-pub(super) fn vectors_of_thread(width: usize) -> usize {
-    width.div_ceil(4 * LINE)
-}
-
 /// Hands a thread's 4 × 4 numbers to the workgroup: per row of the other block, those of this block as vectors.
 pub(super) fn hand_over(numbers: &str, weights: &str) -> String {
     let store = |(j, component): (usize, &str)| {
@@ -193,16 +236,18 @@ pub(super) fn hand_over(numbers: &str, weights: &str) -> String {
 
 /// Adds to `{sum}{row}_{vector}` the rows of `other`, weighted.
 pub(super) fn weighted_sums(sum: &str, weights: &str, other: &Strided) -> Stage {
-    let count = vectors_of_thread(other.width);
-    let pitch = count * LINE;
+    let count = other.columns.vectors_of_thread();
+    let pitch = other.columns.slab();
     let rows = if pitch * ROWS <= TILE { ROWS } else { ROWS / 2 };
     let (mut load, mut store, mut steps) = (String::new(), String::new(), String::new());
     for p in 0..rows * pitch / THREADS {
         let piece = format!("(thread + {}u)", p * THREADS);
         _ = writeln!(
             load,
-            "            next{p} = row_{}(batch, head, START + PART * {rows}u + {piece} / {pitch}u, {piece} % {pitch}u);",
+            "            next{p} = row_{}(batch, {}, START + PART * {rows}u + {piece} / {pitch}u, {piece} % {pitch}u{});",
             other.name,
+            other.head,
+            other.columns.slab_start(),
         );
         _ = writeln!(store, "            tile[{piece}] = next{p};");
     }

@@ -1,17 +1,18 @@
 //! Attention on the GPU. A workgroup has a block of rows (queries, or going back to keys and values keys) and walks over
 //! the blocks of rows that they meet. For each it makes the block's scores as a matrix product, turns them into weights,
 //! and adds the weighted rows as another product (`stages`). Widths are written into the shader, lengths and strides are
-//! not.
+//! not. Where heads of queries share keys, a workgroup of keys walks over the queries of all of them.
 
 use super::stages::{
-    COMPONENTS, LINE, ROWS, Stage, Strided, THREADS, TILE, each_row, hand_over, products, vectors_of_thread,
+    COMPONENTS, Columns, LINE, ROWS, Stage, Strided, THREADS, TILE, each_row, hand_over, products,
     weighted_sums,
 };
+use super::weighing::Weighing;
 use super::{Attention, Sizes};
-use crate::dtype::Lane;
+use crate::dtype::{DType, Lane};
 use crate::ir::call::{Kernels, StructuredCall};
 use crate::ir::program::{Bound, Param, Program, Tier};
-use crate::shader::{Entry, Params, Shader};
+use crate::shader::{Entry, Params, Shader, ZERO};
 use std::fmt::Write;
 
 /// What a shader computes.
@@ -26,50 +27,78 @@ pub(super) enum Kind {
 }
 
 /// Declares the sums of a thread.
-fn zeros(sum: &str, width: usize) -> String {
-    let vectors = vectors_of_thread(width);
+fn zeros(sum: &str, columns: Columns) -> String {
+    let vectors = columns.vectors_of_thread();
     let zero = |i: usize| (0..vectors).map(move |n| format!("    var {sum}{i}_{n} = vec4<f32>();\n"));
     (0..4).flat_map(zero).collect()
 }
 
-/// Are the rows of a result of this width whole vectors?
-fn in_vectors(width: usize) -> bool {
-    width.is_multiple_of(4)
+/// A result (B, rows, heads, pitch), of which `columns` begin at `first`.
+struct Output {
+    name: &'static str,
+    /// Where a thread's row lies among (B, rows, heads).
+    place: fn(usize) -> String,
+    dtype: DType,
+    pitch: usize,
+    first: usize,
+    columns: Columns,
 }
 
-/// Writes a thread's sums to a result (B, rows, H, width), each row times `factor` of its number.
-fn write(result: &str, sum: &str, width: usize, factor: impl Fn(usize) -> String) -> String {
-    let mut code = String::new();
-    for i in 0..4 {
-        _ = writeln!(code, "    if (row + {i}u < own) {{\n        let base = {} * {width}u;", place(i));
-        for n in 0..vectors_of_thread(width) {
-            let vector = format!("(across + {}u)", n * LINE);
-            let mut put = |at: String, text: String| {
-                _ = match width.is_multiple_of(4 * LINE) {
-                    true => writeln!(code, "        {text}"),
-                    false => writeln!(code, "        if ({at} < {width}u) {{ {text} }}"),
-                };
-            };
-            if in_vectors(width) {
-                put(
-                    format!("{vector} * 4u"),
-                    format!("{result}[base / 4u + {vector}] = {sum}{i}_{n}{};", factor(i)),
-                );
-                continue;
-            }
-            for (k, component) in COMPONENTS.into_iter().enumerate() {
-                let at = format!("{vector} * 4u + {k}u");
-                put(at.clone(), format!("{result}[base + {at}] = {sum}{i}_{n}.{component}{};", factor(i)));
-            }
-        }
-        code += "    }\n";
+impl Output {
+    /// Are its rows, and what comes before these columns, whole vectors?
+    fn in_vectors(&self) -> bool {
+        [self.pitch, self.first, self.columns.width].iter().all(|size| size.is_multiple_of(4))
     }
-    code
+
+    /// Writes a thread's sums, each row times `factor` of its number.
+    fn write(&self, sum: &str, factor: impl Fn(usize) -> String) -> String {
+        let Output { name, place, dtype, pitch, first, columns } = self;
+        let width = columns.width;
+        let stored = |value: String, to: &str| match dtype {
+            DType::F16 => format!("{to}({value})"),
+            _ => value,
+        };
+        let mut code = String::new();
+        for i in 0..4 {
+            let before = if *first == 0 { String::new() } else { format!(" + {first}u") };
+            _ = writeln!(
+                code,
+                "    if (row + {i}u < own) {{\n        let base = {} * {pitch}u{before};",
+                place(i)
+            );
+            for n in 0..columns.vectors_of_thread() {
+                let vector = format!("(across + {}u{})", n * LINE, columns.slab_start());
+                let mut put = |at: String, text: String| {
+                    _ = match columns.are_whole() {
+                        true => writeln!(code, "        {text}"),
+                        false => writeln!(code, "        if ({at} < {width}u) {{ {text} }}"),
+                    };
+                };
+                if self.in_vectors() {
+                    let value = stored(format!("{sum}{i}_{n}{}", factor(i)), "vec4<f16>");
+                    put(format!("{vector} * 4u"), format!("{name}[base / 4u + {vector}] = {value};"));
+                    continue;
+                }
+                for (k, component) in COMPONENTS.into_iter().enumerate() {
+                    let at = format!("{vector} * 4u + {k}u");
+                    let value = stored(format!("{sum}{i}_{n}.{component}{}", factor(i)), "f16");
+                    put(at.clone(), format!("{name}[base + {at}] = {value};"));
+                }
+            }
+            code += "    }\n";
+        }
+        code
+    }
 }
 
 /// Where a thread's row `i` lies among (B, rows, H).
 fn place(i: usize) -> String {
     format!("((batch * own + row + {i}u) * heads + head)")
+}
+
+/// Where a thread's row `i` lies among (B, rows, G), where heads of queries share keys.
+fn place_of_key(i: usize) -> String {
+    format!("((batch * own + row + {i}u) * key_heads + key_head)")
 }
 
 /// The largest of `{number}0` … `{number}3` over the threads that share rows, or their sum.
@@ -116,100 +145,89 @@ impl Body {
     }
 
     /// The weights are exponentials below the largest score so far; what was summed up before is shrunk to it.
-    fn forward(q: &Strided, k: &Strided, v: &Strided, meets: impl Fn(usize) -> String) -> Body {
+    fn forward(q: &Strided, k: &Strided, v: &Strided, weighing: &Weighing, sums: &Output) -> Body {
         let masked = |i: usize| {
             format!(
-                "score{i} = select(vec4<f32>(-3.4e38), score{i} * scale, {});
+                "{}
         let here{i} = max(max(score{i}.x, score{i}.y), max(score{i}.z, score{i}.w));",
-                meets(i)
+                weighing.masked(i)
             )
         };
         let weighed = |i: usize| {
-            let shrunk: String = (0..vectors_of_thread(v.width))
+            let shrunk: String = (0..v.columns.vectors_of_thread())
                 .map(|n| format!("\n        sum{i}_{n} *= shrink{i};"))
                 .collect();
             format!(
                 "let bound{i} = max(largest{i}, best[{i}]);
         let shrink{i} = exp(largest{i} - bound{i});
         largest{i} = bound{i};
-        score{i} = exp(score{i} - bound{i});
-        total{i} = total{i} * shrink{i} + dot(score{i}, vec4<f32>(1.0));{shrunk}"
+        score{i} = {};
+        total{i} = total{i} * shrink{i} + dot(score{i}, vec4<f32>(1.0));{shrunk}{}",
+                weighing.exponentials(i),
+                weighing.dropped(i),
             )
         };
         let logarithm = |i: usize| {
             format!(
-                "if (row + {i}u < own) {{ logarithms[{}] = vec2<f32>(largest{i}, log(all[{i}])); }}",
-                place(i)
+                "if (row + {i}u < own) {{ logarithms[{}] = vec2<f32>(largest{i}, {}); }}",
+                place(i),
+                weighing.total(i).1
             )
         };
+        let lowest = weighing.lowest();
+        let once = if v.columns.slabs == 1 { "" } else { " && slab == 0u" };
         Body::new(
-            zeros("sum", v.width) + &each_row(|i| format!("var largest{i} = -3.4e38; var total{i} = 0.0;")),
+            zeros("sum", v.columns)
+                + &each_row(|i| format!("var largest{i} = {lowest}; var total{i} = 0.0;")),
             &["score"],
             vec![products("score", q, k)],
-            each_row(masked)
+            weighing.of_block()
+                + &each_row(masked)
                 + &over_threads(|a, b| format!("max({a}, {b})"), "here", "best")
                 + &each_row(weighed)
                 + &hand_over("score", "weights"),
             vec![weighted_sums("sum", "weights", v)],
             over_threads(|a, b| format!("{a} + {b}"), "total", "all")
-                + &write("sums", "sum", v.width, |i| format!(" / all[{i}]"))
-                + &format!("    if (across == 0u) {{\n{}    }}\n", each_row(logarithm)),
+                + &sums.write("sum", |i| format!(" / {}{}", weighing.total(i).0, weighing.of_kept()))
+                + &format!("    if (across == 0u{once}) {{\n{}    }}\n", each_row(logarithm)),
         )
     }
 
     /// dQ = scale · Σ P · (g Vᵀ − mean) K.
-    fn of_queries(
-        q: &Strided,
-        k: &Strided,
-        v: &Strided,
-        g: &Strided,
-        meets: impl Fn(usize) -> String,
-    ) -> Body {
+    fn of_queries([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_query: &Output) -> Body {
         let own = |name: &str, from: &str| {
             each_row(|i| format!("let {name}{i} = {from}[min({}, own * all_heads - 1u)];", place(i)))
         };
-        let weighed = |i: usize| {
-            format!(
-                "score{i} = select(vec4<f32>(), exp((score{i} * scale - logarithm{i}.x) - logarithm{i}.y), {}) * (change{i} - mean{i});",
-                meets(i)
-            )
-        };
         Body::new(
-            own("logarithm", "logarithms") + &own("mean", "along") + &zeros("sum", q.width),
+            own("logarithm", "logarithms") + &own("mean", "along") + &zeros("sum", q.columns),
             &["score", "change"],
             vec![products("score", q, k), products("change", g, v)],
-            each_row(weighed) + &hand_over("score", "weights"),
+            weighing.of_block() + &each_row(|i| weighing.by_query(i)) + &hand_over("score", "weights"),
             vec![weighted_sums("sum", "weights", k)],
-            write("by_query", "sum", q.width, |_| " * scale".into()),
+            by_query.write("sum", |_| " * scale".into()),
         )
     }
 
     /// dK = scale · Σ Pᵀ · (V gᵀ − mean) Q, and dV = Σ Pᵀ g.
-    fn of_keys(q: &Strided, k: &Strided, v: &Strided, g: &Strided, meets: impl Fn(usize) -> String) -> Body {
+    fn of_keys([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_key: &Output, by_value: &Output) -> Body {
         let of_queries =
             "        let at = (batch * queries + min(others, vec4<u32>(queries - 1u))) * heads + head;
         let largest = vec4<f32>(logarithms[at.x].x, logarithms[at.y].x, logarithms[at.z].x, logarithms[at.w].x);
         let logarithm = vec4<f32>(logarithms[at.x].y, logarithms[at.y].y, logarithms[at.z].y, logarithms[at.w].y);
         let mean = vec4<f32>(along[at.x], along[at.y], along[at.z], along[at.w]);
 ";
-        let weighed = |i: usize| {
-            format!(
-                "score{i} = select(vec4<f32>(), exp((score{i} * scale - largest) - logarithm), {});
-        change{i} = score{i} * (change{i} - mean);",
-                meets(i)
-            )
-        };
         Body::new(
-            zeros("sum", k.width) + &zeros("more", v.width),
+            zeros("sum", k.columns) + &zeros("more", v.columns),
             &["score", "change"],
             vec![products("score", k, q), products("change", v, g)],
             of_queries.to_string()
-                + &each_row(weighed)
+                + &weighing.unseen()
+                + &weighing.of_block()
+                + &each_row(|i| weighing.by_key(i))
                 + &hand_over("score", "weights")
                 + &hand_over("change", "changes"),
             vec![weighted_sums("sum", "changes", q), weighted_sums("more", "weights", g)],
-            write("by_key", "sum", k.width, |_| " * scale".into())
-                + &write("by_value", "more", v.width, |_| String::new()),
+            by_key.write("sum", |_| " * scale".into()) + &by_value.write("more", |_| weighing.of_kept()),
         )
     }
 }
@@ -220,20 +238,27 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let scale = format!("bitcast<f32>({})", params.push(Param::Data(call.data_start, Lane::F32)));
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
-    let blocks = if kind == Kind::Keys { sizes.keys } else { sizes.queries }.div_ceil(ROWS);
-    let (own, other) = if kind == Kind::Keys { (&keys, &queries) } else { (&queries, &keys) };
-    let [all_blocks, all_heads] = [blocks, sizes.batches * sizes.heads].map(|size| params.size(size));
-    let operand = |name, input, order, params: &mut Params| Strided::new(name, call, input, order, params);
+    let of_keys = kind == Kind::Keys;
+    let blocks = if of_keys { sizes.keys } else { sizes.queries }.div_ceil(ROWS);
+    let (own, other) = if of_keys { (&keys, &queries) } else { (&queries, &keys) };
+    let own_heads = sizes.batches * if of_keys { sizes.key_heads } else { sizes.heads };
+    let [all_blocks, all_heads] = [blocks, own_heads].map(|size| params.size(size));
+    let slabs = Columns::slabs_of(match kind {
+        Kind::Forward => sizes.value_width,
+        Kind::Queries => sizes.width,
+        Kind::Keys => sizes.width.max(sizes.value_width),
+    });
+    let shared = sizes.members() > 1;
+    let key_head = if shared { "key_head" } else { "head" };
+    let operand = |name, input, order, params: &mut Params| {
+        let head = if matches!(input, 1 | 2) { key_head } else { "head" };
+        Strided::new((name, head), slabs, call, input, order, params)
+    };
     let straight = [0, 1, 2, 3];
     let q = operand("q", 0, straight, params);
     let k = operand("k", 1, straight, params);
     let v = operand("v", 2, straight, params);
     let g = (kind != Kind::Forward).then(|| operand("g", 3, [0, 2, 1, 3], params));
-    let results: &[(&str, usize, usize)] = match kind {
-        Kind::Forward => &[("sums", 0, v.width), ("logarithms", 1, 2)],
-        Kind::Queries => &[("by_query", 0, q.width)],
-        Kind::Keys => &[("by_key", 1, k.width), ("by_value", 2, v.width)],
-    };
     for (input, operand) in [Some(&q), Some(&k), Some(&v), g.as_ref()].into_iter().flatten().enumerate() {
         operand.bind(input, &mut shader);
     }
@@ -241,38 +266,51 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
         shader.bind(Bound::Input(4), "logarithms", "vec2<f32>");
         shader.bind(Bound::Input(5), "along", "f32");
     }
-    for &(name, output, width) in results {
-        let element = match name {
-            "logarithms" => "vec2<f32>",
-            _ if in_vectors(width) => "vec4<f32>",
-            _ => "f32",
-        };
-        shader.bind(Bound::Output(output), name, element);
-    }
     for (operand, rows) in [(&q, &queries), (&k, &keys), (&v, &keys)] {
         shader.add(&operand.reader(rows));
     }
     if let Some(g) = &g {
         shader.add(&g.reader(&queries));
     }
+    let weighing = Weighing::new(op, kind, other, call, (&queries, &keys), &mut shader);
+    let output = |name, number: usize, first: usize, columns: Columns| Output {
+        name,
+        place: if of_keys && shared { place_of_key } else { place },
+        dtype: call.outputs[number].1.dtype,
+        pitch: call.outputs[number].1.shape[3],
+        first,
+        columns,
+    };
+    let results = match (kind, op.masked) {
+        (Kind::Forward, _) => vec![(0, output("sums", 0, 0, v.columns))],
+        (Kind::Queries, _) => vec![(0, output("by_query", 0, 0, q.columns))],
+        (Kind::Keys, false) => {
+            vec![(1, output("by_key", 1, 0, k.columns)), (2, output("by_value", 2, 0, v.columns))]
+        }
+        (Kind::Keys, true) => {
+            let by_key = output("gradients", 1, 0, k.columns);
+            vec![(1, by_key), (1, output("gradients", 1, sizes.width, v.columns))]
+        }
+    };
+    for (at, (number, result)) in results.iter().enumerate() {
+        if results[..at].iter().all(|(earlier, _)| earlier != number) {
+            shader.bind_elements(Bound::Output(*number), result.name, result.dtype, result.in_vectors());
+        }
+    }
+    if kind == Kind::Forward {
+        shader.bind(Bound::Output(1), "logarithms", "vec2<f32>");
+    }
     shader.share("tile", "vec4<f32>", TILE);
-    let handed_over: &[&str] = if kind == Kind::Keys { &["weights", "changes"] } else { &["weights"] };
+    let handed_over: &[&str] = if of_keys { &["weights", "changes"] } else { &["weights"] };
     for name in handed_over {
         shader.share(name, "vec4<f32>", ROWS * LINE);
     }
-    // Which of a thread's columns its row `i` meets.
-    let meets = |i: usize| {
-        let inside = format!("others < vec4<u32>({other})");
-        match (op.causal, kind) {
-            (false, _) => inside,
-            (true, Kind::Keys) => format!("({inside}) & (others >= vec4<u32>(row + {i}u))"),
-            (true, _) => format!("({inside}) & (others <= vec4<u32>(row + {i}u))"),
+    let body = match (&g, &results[..]) {
+        (Some(g), [(_, by_key), (_, by_value)]) => {
+            Body::of_keys([&q, &k, &v, g], &weighing, by_key, by_value)
         }
-    };
-    let body = match &g {
-        None => Body::forward(&q, &k, &v, meets),
-        Some(g) if kind == Kind::Queries => Body::of_queries(&q, &k, &v, g, meets),
-        Some(g) => Body::of_keys(&q, &k, &v, g, meets),
+        (Some(g), _) => Body::of_queries([&q, &k, &v, g], &weighing, &results[0].1),
+        (None, _) => Body::forward(&q, &k, &v, &weighing, &results[0].1),
     };
     let in_registers: String =
         (0..TILE / THREADS).map(|p| format!("    var next{p} = vec4<f32>();\n")).collect();
@@ -294,28 +332,65 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
             format!("min({other}, first_row + {ROWS}u)"),
         ),
     };
+    let of_head = weighing.of_head();
+    let walk = format!(
+        "    var start = {first};
+{load_first}    for (; start < end; start += {ROWS}u) {{
+        let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
+{work}    }}
+"
+    );
+    let walk = match of_keys && shared {
+        true => format!(
+            "    for (var member = {ZERO}; member < members; member++) {{
+    let head = key_head * members + member;
+{of_head}{walk}    }}
+"
+        ),
+        false => walk,
+    };
+    // Which head is the workgroup's, and what comes before its blocks.
+    let own_head = "let batch = number % all_heads / heads;\n    let head = number % heads;";
+    let members = if shared { shader.params.size(sizes.members()) } else { String::new() };
+    let (which, before) = match (shared, of_keys) {
+        (false, _) => (own_head.to_string(), body.before + &of_head),
+        (true, false) => {
+            (format!("{own_head}\n    let key_head = head / {members};"), body.before + &of_head)
+        }
+        (true, true) => (
+            format!(
+                "let key_heads = {};
+    let members = {members};
+    let batch = number % all_heads / key_heads;
+    let key_head = number % key_heads;",
+                shader.params.size(sizes.key_heads),
+            ),
+            body.before,
+        ),
+    };
     let text = format!(
         "    let first_row = ({block}) * {ROWS}u;
     let own = {own};
     let queries = {queries};
     let heads = {heads};
     let all_heads = {all_heads};
-    let batch = number % all_heads / heads;
-    let head = number % heads;
+    {which}
     let down = thread / {LINE}u;
     let across = thread % {LINE}u;
     let row = first_row + down * 4u;
     let scale = {scale};
 {before}{in_registers}    let end = {end};
-    var start = {first};
-{load_first}    for (; start < end; start += {ROWS}u) {{
-        let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
-{work}    }}
-{after}",
-        before = body.before,
+{walk}{after}",
         after = body.after,
     );
-    let jobs = blocks * sizes.batches * sizes.heads;
+    let jobs = blocks * own_heads;
     let limit = format!("{all_blocks} * {all_heads}");
-    shader.finish(&Entry::workgroups("number", jobs, &limit, THREADS), &text)
+    match slabs {
+        1 => shader.finish(&Entry::workgroups("number", jobs, &limit, THREADS), &text),
+        _ => {
+            let entry = Entry::workgroups("job", jobs * slabs, &format!("{limit} * {slabs}u"), THREADS);
+            let which = format!("    let number = job / {slabs}u;\n    let slab = job % {slabs}u;\n");
+            shader.finish(&entry, &(which + &text))
+        }
+    }
 }
