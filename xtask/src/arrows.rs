@@ -54,7 +54,7 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("rng", "autograd", 1, "a checkpointed part draws its numbers again"),
     ("op", "autograd", 4, "rules of rules, and samples of gradients"),
     ("op", "reference", 1, "definitions wrap integers as the interpreter does"),
-    ("tensor", "autograd", 12, "ops on tensors are recorded"),
+    ("tensor", "autograd", 10, "ops on tensors are recorded"),
     ("tensor", "plan", 2, "`explain` shows a plan"),
     ("tensor", "backend", 1, "a node holds its memory"),
     ("tensor", "engine", 1, "a read is an evaluation"),

@@ -82,7 +82,7 @@ pub use pollster::block_on;
 
 /// What most programs use.
 pub mod prelude {
-    pub use crate::autograd::{BackwardOptions, grad, no_grad, set_grad_enabled};
+    pub use crate::autograd::{BackwardOptions, autocast, grad, no_grad, set_grad_enabled};
     pub use crate::nn::{Forward, Module, Parameter};
     pub use crate::optim::Optimizer;
     pub use crate::{

@@ -1,7 +1,7 @@
 //! The backward pass: adds the nodes that compute gradients. It evaluates nothing.
 
 use super::function::{Backward, Edge, Function, Leaf};
-use super::mode;
+use super::{mode, set_autocast_enabled};
 use crate::error::{Error, Result};
 use crate::host::sorted_by;
 use crate::tensor::Tensor;
@@ -231,6 +231,8 @@ fn run(
         return Err(Error::Autograd(message));
     }
     let _mode = mode::set_grad_enabled(options.create_graph);
+    // Rules run in the dtypes of the forward pass.
+    let _plain = set_autocast_enabled(false);
     let keep = options.retain_graph || options.create_graph;
     let asked: Vec<Target> = match &wanted {
         Wanted::Leaves => Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::draws;
 use super::function::{Edge, Function, Rule};
-use super::is_grad_enabled;
+use super::{is_autocast_enabled, is_grad_enabled, set_autocast_enabled};
 use crate::error::{Error, Result};
 use crate::op::Saves;
 use crate::tensor::Tensor;
@@ -35,7 +35,9 @@ where
         return Ok(output);
     }
     let expected = output.meta().clone();
+    let casting = is_autocast_enabled();
     let region = move |inputs: &[Tensor]| {
+        let _mode = set_autocast_enabled(casting);
         let output = draws::replay(&draws, || f(inputs))?;
         if *output.meta() != expected {
             return Err(Error::Autograd(format!(

@@ -9,7 +9,7 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::op::{Grads, Meta, Op, Saves, Vjp};
 use crate::tensor::Tensor;
-use crate::tensor::node::Value;
+use crate::tensor::node::{Node, Value};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,6 +32,16 @@ pub(crate) enum Edge {
 pub(crate) struct Leaf {
     grad: Mutex<Option<Tensor>>,
     hooks: Mutex<Vec<(u64, Hook)>>,
+    lower: Mutex<LowerCopy>,
+}
+
+/// A value in the precision that mixed precision takes it in, made beside it.
+#[derive(Default)]
+struct LowerCopy {
+    /// Has it been asked for since the last one was made?
+    wanted: bool,
+    /// The copy, and the node that it is of.
+    made: Option<(Weak<Node>, Tensor)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,6 +62,29 @@ impl Leaf {
 
     pub fn set_grad(&self, grad: Option<Tensor>) {
         *lock(&self.grad) = grad;
+    }
+
+    /// The copy of this very value in lower precision, if somebody has made one. Whoever makes the next value then makes one
+    /// of it, too.
+    pub fn lower_copy(&self, of: &Value) -> Option<Tensor> {
+        let mut lower = lock(&self.lower);
+        lower.wanted = true;
+        let (node, copy) = lower.made.as_ref()?;
+        std::ptr::eq(node.as_ptr(), Arc::as_ptr(&of.node)).then(|| copy.clone())
+    }
+
+    /// Was a copy asked for?
+    pub fn wants_lower_copy(&self) -> bool {
+        lock(&self.lower).wanted
+    }
+
+    pub fn set_lower_copy(&self, of: &Value, copy: Tensor) {
+        *lock(&self.lower) = LowerCopy { wanted: false, made: Some((Arc::downgrade(&of.node), copy)) };
+    }
+
+    /// Lets go of the copy.
+    pub fn forget_lower_copy(&self) {
+        *lock(&self.lower) = LowerCopy::default();
     }
 
     /// Adds to what earlier backward passes left.

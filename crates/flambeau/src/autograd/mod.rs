@@ -11,6 +11,8 @@ mod hook;
 mod mode;
 
 pub(crate) use crate::op::{Saves, Vjp};
+pub(crate) use crate::tensor::{Autocast, refuse};
+pub use crate::tensor::{AutocastGuard, autocast, is_autocast_enabled, set_autocast_enabled};
 pub(crate) use backward::backward;
 pub use backward::{BackwardOptions, grad, grad_with};
 pub use checkpoint::checkpoint;

@@ -194,6 +194,16 @@ impl Parameter {
         lock(&self.slot().value).is_same(value)
     }
 
+    /// Was its value taken in lower precision since the last copy of it was made?
+    pub(crate) fn wants_lower_copy(&self) -> bool {
+        self.0.leaf.wants_lower_copy()
+    }
+
+    /// What mixed precision takes instead of casting the present value, as long as that is `of`.
+    pub(crate) fn set_lower_copy(&self, of: &Tensor, copy: Tensor) {
+        self.0.leaf.set_lower_copy(of.value(), copy);
+    }
+
     /// The gradient that backward passes have gathered.
     pub fn grad(&self) -> Option<Tensor> {
         self.0.leaf.grad()
@@ -242,6 +252,7 @@ impl Parameter {
     /// Moves value to another device, for everyone who holds it. The gradient is forgotten.
     pub(crate) async fn move_to(&self, device: &Device) -> Result<()> {
         self.zero_grad();
+        self.0.leaf.forget_lower_copy();
         self.slot().move_to(device).await
     }
 

@@ -7,6 +7,7 @@
 use super::{Grads, Meta, Op, Saves, Tensor, Vjp};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
+use crate::op::Autocast;
 use crate::tensor::node::Node;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -35,12 +36,21 @@ pub(crate) struct Composite {
     pub vjp: Option<Rule>,
     /// Do the results stay what they were before when the device has seen a fault?
     pub guarded: bool,
+    /// Which dtypes the op that makes it takes in mixed precision: it asks for it before it looks at its inputs.
+    pub autocast: Autocast,
 }
 
 impl Composite {
     /// One whose derivative is that of the ops it is made of.
     pub const fn plain(name: &'static str, write: Write) -> Composite {
-        Composite { name, write, saves: Saves::NOTHING, vjp: None, guarded: false }
+        Composite {
+            name,
+            write,
+            saves: Saves::NOTHING,
+            vjp: None,
+            guarded: false,
+            autocast: Autocast::Widest,
+        }
     }
 
     /// One whose results stay what they were before when the device has seen a fault.
@@ -50,7 +60,12 @@ impl Composite {
 
     /// One with a derivative rule.
     pub const fn with_rule(name: &'static str, write: Write, saves: Saves, vjp: Rule) -> Composite {
-        Composite { name, write, saves, vjp: Some(vjp), guarded: false }
+        Composite { saves, vjp: Some(vjp), ..Composite::plain(name, write) }
+    }
+
+    /// One that takes these dtypes in mixed precision.
+    pub const fn with_autocast(self, autocast: Autocast) -> Composite {
+        Composite { autocast, ..self }
     }
 }
 

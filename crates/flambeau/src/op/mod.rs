@@ -40,7 +40,9 @@ use crate::error::{Error, Result};
 use crate::ir::call::Kernels;
 use crate::ir::program::FiniteCheck;
 pub(crate) use crate::ir::{Meta, Reduce, ReduceKind, View};
-pub(crate) use crate::tensor::{Tensor, twins};
+pub(crate) use crate::tensor::{
+    Autocast, Tensor, cast_all, is_autocast_enabled, set_autocast_enabled, twins,
+};
 use case::Case;
 use composite::CompositeOp;
 pub(crate) use elementwise::Elementwise;
@@ -66,7 +68,7 @@ structured! {
     Attention(attention::Attention);
     /// A recurrent layer over all steps, and its gradients.
     Recurrence(recurrence::Recurrence);
-    /// A fault where numbers are not finite: the optimizer's check.
+    /// Whether all numbers are finite, or a fault where they are not: the optimizer's check.
     RequireFinite(FiniteCheck);
     /// A kernel written by the user.
     Custom(custom::Custom, shared);

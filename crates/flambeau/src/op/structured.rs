@@ -9,6 +9,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::Block;
 use crate::ir::call::Kernels;
+use crate::op::Autocast;
 use crate::shape::Shape;
 
 /// A value of the interpreter: f64 for floats, i64 for integers, bool for booleans; contiguous.
@@ -35,6 +36,9 @@ pub(crate) trait Structured: Kernels {
 pub(crate) trait Listed: Structured + Methods {
     /// The names that its nodes may have, if ops on tensors make them: the self-test must run each of them.
     const NAMES: &'static [&'static str];
+
+    /// Which dtypes the ops that make it take in mixed precision: they ask for it before they look at their inputs.
+    const AUTOCAST: Autocast = Autocast::Widest;
 
     /// What the self-test runs.
     fn samples() -> Vec<Case>;

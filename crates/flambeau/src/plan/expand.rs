@@ -205,6 +205,7 @@ impl Writer<'_> {
         let inputs: SmallVec<[Tensor; 4]> =
             inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect();
         let _mode = crate::autograd::no_grad_guard();
+        let _plain = crate::autograd::set_autocast_enabled(false);
         let (results, used) = op.write(&inputs, data).expect("the operands of a composite have been checked");
         if let Some(first) = data_start {
             let place = |(node, index): (Arc<Node>, u32)| (Arc::as_ptr(&node), (node, first + index));

@@ -1,6 +1,6 @@
 //! Activations with options, and those that are a few ops of others. At their kinks derivatives are PyTorch's.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::Saves;
 use crate::rng::Generator;
@@ -14,6 +14,7 @@ impl Tensor {
     /// scale · x where x > 0, else scale · α (e^(βx) − 1). Derivative: scale, else β (y + scale · α).
     #[track_caller]
     fn exponential_unit(&self, name: &'static str, alpha: f64, beta: f64, scale: f64) -> Result<Tensor> {
+        let _entered = Autocast::Widest.enter([self])?;
         let times = |x: &Tensor, factor: f64| if factor == 1.0 { Ok(x.clone()) } else { x.try_mul(factor) };
         let x = self.try_to_dtype(self.dtype().to_float())?;
         let forward = || {
@@ -82,6 +83,8 @@ impl Tensor {
         /// assert_eq!(y.to_string(), "tensor([[ 2.0000, -0.2500]])");
         /// ```
         prelu / try_prelu(&self, weight: &Tensor) -> Tensor {
+            let entered = Autocast::Lower.enter([self, weight])?;
+            let [x, weight] = entered.inputs([self, weight]);
             let channels = if self.rank() > 1 { self.shape()[1] } else { 1 };
             if weight.rank() > 1 || (weight.numel() != 1 && weight.numel() != channels) {
                 let message = format!(
@@ -94,7 +97,7 @@ impl Tensor {
                 1 => weight.try_reshape(())?,
                 n => weight.try_reshape(std::iter::once(n).chain(std::iter::repeat_n(1, after)).collect::<Shape>())?,
             };
-            self.try_gt(0.0)?.try_where_cond(self, &self.try_mul(&weight)?)
+            x.try_gt(0.0)?.try_where_cond(x, &x.try_mul(&weight)?)
         }
 
         /// x where x > 0, else a · x with a random in [lower, upper) for each element, as in training; in evaluation

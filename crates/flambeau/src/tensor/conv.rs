@@ -3,6 +3,7 @@
 use super::{Tensor, twins};
 use crate::error::{Error, Result};
 use crate::op::conv::{Conv, Direction};
+use crate::op::structured::Listed;
 use crate::settings::{Setting, SettingKind, Settings};
 use crate::shape::{Shape, product};
 use serde_json::Value;
@@ -321,7 +322,10 @@ impl Tensor {
         options: &ConvOptions<N>,
     ) -> Result<Tensor> {
         let ConvOptions { stride, dilation, groups, .. } = *options;
-        let operands = Operands::new(op, (self, weight), [stride, dilation], groups)?;
+        let entered = Conv::AUTOCAST.enter([self, weight])?;
+        let [x, weight] = entered.inputs([self, weight]);
+        let bias = entered.optional(bias)?;
+        let operands = Operands::new(op, (x, weight), [stride, dilation], groups)?;
         let (x, w) = (operands.x.shape(), operands.w.shape());
         let channels = product([w[1], groups]);
         if x[1] != channels || !w[0].is_multiple_of(groups) {
@@ -358,7 +362,7 @@ impl Tensor {
             groups,
             result: [1; 3],
         };
-        operands.finish(op, conv.apply(&operands.x, &operands.w, &shape)?, bias)
+        operands.finish(op, conv.apply(&operands.x, &operands.w, &shape)?, bias.as_ref())
     }
 
     #[track_caller]
@@ -370,7 +374,10 @@ impl Tensor {
         options: &ConvTransposeOptions<N>,
     ) -> Result<Tensor> {
         let ConvTransposeOptions { stride, padding, output_padding, dilation, groups } = *options;
-        let operands = Operands::new(op, (self, weight), [stride, dilation], groups)?;
+        let entered = Conv::AUTOCAST.enter([self, weight])?;
+        let [x, weight] = entered.inputs([self, weight]);
+        let bias = entered.optional(bias)?;
+        let operands = Operands::new(op, (x, weight), [stride, dilation], groups)?;
         let (x, w) = (operands.x.shape(), operands.w.shape());
         if x[1] != w[0] || !w[0].is_multiple_of(groups) {
             let message = format!(
@@ -410,7 +417,7 @@ impl Tensor {
             groups,
             result: [1; 3],
         };
-        operands.finish(op, conv.apply(&operands.x, &operands.w, &shape)?, bias)
+        operands.finish(op, conv.apply(&operands.x, &operands.w, &shape)?, bias.as_ref())
     }
 
     twins! {

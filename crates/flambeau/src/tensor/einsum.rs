@@ -1,6 +1,6 @@
 //! Einsum: sums of products written as labels, contracted two operands at a time by matrix products.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::error::{Error, Result};
 use crate::shape::{Shape, product};
 use std::borrow::Borrow;
@@ -179,10 +179,11 @@ impl Tensor {
                 let message = format!("{equation:?} names {} operands, {} were given", terms.len(), operands.len());
                 return Err(Error::argument("einsum", message));
             }
+            let entered = Autocast::Lower.enter([])?;
             let mut labelled = Vec::with_capacity(operands.len());
             let mut hidden = 0;
             for ((labels, ellipsis), operand) in terms.into_iter().zip(operands) {
-                let tensor: &Tensor = operand.borrow();
+                let tensor = &entered.input(operand.borrow().clone())?;
                 let fits = if ellipsis.is_some() { labels.len() <= tensor.rank() } else { labels.len() == tensor.rank() };
                 if !fits {
                     let message = format!("{equation:?} has {} names for shape {}", labels.len(), tensor.shape());

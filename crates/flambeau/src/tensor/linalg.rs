@@ -1,10 +1,11 @@
 //! Products of matrices and vectors, under all of PyTorch's names.
 
 use super::einsum::{Labelled, contract};
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::matmul::MatMul;
+use crate::op::structured::Listed;
 use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::{Shape, product};
 
@@ -73,23 +74,25 @@ impl Tensor {
         /// assert_eq!(a.matmul(&b).to_string(), "tensor([3., 7.])");
         /// ```
         matmul / try_matmul(&self, other: &Tensor) -> Tensor {
+            let entered = MatMul::AUTOCAST.enter([self, other])?;
+            let [this, other] = entered.inputs([self, other]);
             let mismatch = || {
-                let message = format!("shapes {} and {} cannot be multiplied", self.shape(), other.shape());
+                let message = format!("shapes {} and {} cannot be multiplied", this.shape(), other.shape());
                 Error::shape("matmul", message)
             };
-            if self.rank() == 0 || other.rank() == 0 {
+            if this.rank() == 0 || other.rank() == 0 {
                 return Err(mismatch());
             }
-            let dtype = match self.dtype().promote(other.dtype()) {
+            let dtype = match this.dtype().promote(other.dtype()) {
                 DType::Bool => return Err(Error::dtype_not_accepted("matmul", DType::Bool, "a number dtype")),
                 dtype => dtype,
             };
             // Batches of rows times one matrix are more rows: one product, and one for each gradient.
-            if self.rank() > 2 && other.rank() == 2 && self.size(-1) == other.size(0) {
-                let shape = self.shape().with(self.rank() - 1, other.size(1));
-                return self.try_flatten(0, -2)?.try_matmul(other)?.try_reshape(shape);
+            if this.rank() > 2 && other.rank() == 2 && this.size(-1) == other.size(0) {
+                let shape = this.shape().with(this.rank() - 1, other.size(1));
+                return this.try_flatten(0, -2)?.try_matmul(other)?.try_reshape(shape);
             }
-            let a = if self.rank() == 1 { self.try_unsqueeze(0)? } else { self.clone() };
+            let a = if this.rank() == 1 { this.try_unsqueeze(0)? } else { this.clone() };
             let b = if other.rank() == 1 { other.try_unsqueeze(1)? } else { other.clone() };
             let (m, k) = (a.size(-2), a.size(-1));
             let n = b.size(-1);
@@ -105,7 +108,7 @@ impl Tensor {
             if other.rank() == 1 {
                 product = product.try_squeeze(-1)?;
             }
-            if self.rank() == 1 {
+            if this.rank() == 1 {
                 product = product.try_squeeze(if other.rank() == 1 { -1 } else { -2 })?;
             }
             Ok(product)
@@ -165,7 +168,9 @@ impl Tensor {
                 let message = format!("shapes {} and {} differ", self.shape(), other.shape());
                 return Err(Error::shape("dot", message));
             }
-            self.try_mul(other)?.try_sum(..)
+            let entered = Autocast::Widest.enter([self, other])?;
+            let [x, y] = entered.inputs([self, other]);
+            x.try_mul(y)?.try_sum(..)
         }
 
         /// All products of the elements of two vectors: out[i, j] = x[i]·y[j].
@@ -190,7 +195,9 @@ impl Tensor {
         /// assert_eq!(bias.addmm(&a, &a, 1.0, 0.5).to_string(), "tensor([[3.]])");
         /// ```
         addmm / try_addmm(&self, a: &Tensor, b: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
-            self.added("addmm", a.try_mm(b)?, beta.into(), alpha.into())
+            let entered = MatMul::AUTOCAST.enter([self, a, b])?;
+            let [added, a, b] = entered.inputs([self, a, b]);
+            added.added("addmm", a.try_mm(b)?, beta.into(), alpha.into())
         }
 
         /// beta · self + alpha · (a @ b), for batches of matrices; self is repeated to the product's shape.
@@ -202,7 +209,9 @@ impl Tensor {
         /// assert_eq!(bias.baddbmm(&a, &a, 1.0, 1.0).to_string(), "tensor([[[5.]]])");
         /// ```
         baddbmm / try_baddbmm(&self, a: &Tensor, b: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
-            self.added("baddbmm", a.try_bmm(b)?, beta.into(), alpha.into())
+            let entered = MatMul::AUTOCAST.enter([self, a, b])?;
+            let [added, a, b] = entered.inputs([self, a, b]);
+            added.added("baddbmm", a.try_bmm(b)?, beta.into(), alpha.into())
         }
 
         /// The sum of products over some dimensions of both tensors; the others stay, the left's first.
@@ -239,7 +248,9 @@ impl Tensor {
                 .collect();
             let kept: Vec<u32> = own.iter().filter(|label| !left.contains(&(**label as usize))).copied()
                 .chain(others.iter().filter(|label| !own.contains(label)).copied()).collect();
-            let product = contract("tensordot", Labelled::new(self, own), Labelled::new(other, others), &kept)?;
+            let entered = Autocast::Widest.enter([self, other])?;
+            let [x, y] = entered.inputs([self, other]);
+            let product = contract("tensordot", Labelled::new(x, own), Labelled::new(y, others), &kept)?;
             product.arranged(&kept)
         }
 

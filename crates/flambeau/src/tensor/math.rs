@@ -1,6 +1,6 @@
 //! Elementwise functions made of the table's primitives: powers, clamping, interpolation, and stable compositions.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::op::elementwise::{Operand, POW, apply};
@@ -20,13 +20,14 @@ impl Tensor {
         /// assert_eq!(x.pow(&Tensor::new([0.5, -1.0], &Device::cpu())).to_string(), "tensor([ 1.4142, -0.3333])");
         /// ```
         pow / try_pow(&self, exponent: impl Into<Operand>) -> Tensor {
-            let exponent = exponent.into();
+            let (exponent, entered) = (exponent.into(), POW.autocast.enter([self])?);
+            let [x] = entered.inputs([self]);
             if let Operand::Scalar(scalar) = exponent
-                && let Some(power) = self.power_of(scalar)?
+                && let Some(power) = x.power_of(scalar)?
             {
                 return Ok(power);
             }
-            apply(&POW, &[self, &exponent.beside(self)])
+            apply(&POW, &[x, &entered.input(exponent.beside(x))?])
         }
 
         /// `x²`. Derivative: 2x.
@@ -36,7 +37,9 @@ impl Tensor {
         /// assert_eq!(Tensor::new([1.0, -3.0], &Device::cpu()).square().to_string(), "tensor([1., 9.])");
         /// ```
         square / try_square(&self) -> Tensor {
-            self.try_mul(self)
+            let entered = POW.autocast.enter([self])?;
+            let [x] = entered.inputs([self]);
+            x.try_mul(x)
         }
 
         /// `other − x`. Derivative: −1, and 1 for other.
@@ -119,9 +122,11 @@ impl Tensor {
             if beta == 0.0 {
                 return Err(Error::argument("softplus_with", "beta must not be 0"));
             }
-            let scaled = self.try_mul(beta)?;
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            let scaled = x.try_mul(beta)?;
             let smooth = scaled.try_softplus()?.try_mul(1.0 / beta)?;
-            scaled.try_gt(threshold)?.try_where_cond(self, smooth)
+            scaled.try_gt(threshold)?.try_where_cond(x, smooth)
         }
 
         /// `log σ(x) = −log(1 + e^−x)`, without overflow. Derivative: σ(−x).
@@ -132,6 +137,7 @@ impl Tensor {
         /// assert_eq!(x.log_sigmoid().to_string(), "tensor([  -0.6931, -100.0000])");
         /// ```
         log_sigmoid / try_log_sigmoid(&self) -> Tensor {
+            let _entered = Autocast::Widest.enter([self])?;
             self.try_neg()?.try_softplus()?.try_neg()
         }
 
@@ -143,6 +149,7 @@ impl Tensor {
         /// assert_eq!(x.logit(0.1).to_string(), "tensor([0.0000, 2.1972])");
         /// ```
         logit / try_logit(&self, eps: impl Into<Option<f64>>) -> Tensor {
+            let _entered = Autocast::Widest.enter([self])?;
             let x = match eps.into() {
                 Some(eps) => self.try_clamp(eps, 1.0 - eps)?,
                 None => self.clone(),

@@ -17,6 +17,7 @@ mod inplace;
 mod join;
 mod linalg;
 mod math;
+mod mixed_precision;
 pub(crate) mod node;
 mod operators;
 mod pack;
@@ -53,6 +54,8 @@ pub(crate) use crate::ir::program::{FiniteCheck, Window};
 pub(crate) use crate::op::Meta;
 pub(crate) use crate::op::composite::{Composite, Results};
 pub(crate) use crate::op::elementwise::Operand;
+pub(crate) use mixed_precision::{Autocast, cast_all, refuse};
+pub use mixed_precision::{AutocastGuard, autocast, is_autocast_enabled, set_autocast_enabled};
 pub(crate) use read::widen;
 pub use read::{read_later, read_many};
 pub use sizes::{Size, Sizes};
@@ -60,6 +63,7 @@ pub use slicing::SplitSizes;
 pub use sort::Unique;
 
 use crate::autograd::function::{Edge, Function, Rule};
+use crate::autograd::{is_grad_enabled, no_grad};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -223,7 +227,7 @@ impl Tensor {
     ) -> Result<(Arc<Node>, Option<Arc<Function>>)> {
         let device = inputs[0].device();
         same_device(op.name(), inputs)?;
-        let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
+        let recorded = is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
         let differentiable = outputs.iter().any(|meta| meta.dtype.is_float());
         let rule = (recorded && differentiable).then(|| (op.clone(), op.saves(), op.name()));
         let node = Tensor::node(device, op, inputs, outputs, data)?;
@@ -244,8 +248,8 @@ impl Tensor {
         forward: impl FnOnce() -> Result<Tensor>,
         rule: impl Fn(&Vjp) -> Result<Grads> + Send + Sync + 'static,
     ) -> Result<Tensor> {
-        let output = crate::autograd::no_grad(forward)?;
-        let recorded = crate::autograd::is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
+        let output = no_grad(forward)?;
+        let recorded = is_grad_enabled() && inputs.iter().any(|input| input.edge.is_some());
         if !recorded || !output.dtype().is_float() {
             return Ok(output);
         }
@@ -306,6 +310,30 @@ impl Tensor {
             {
                 Some(Tensor::from_parts(inputs[0].clone(), None))
             }
+            _ => None,
+        }
+    }
+
+    /// The f16 copy of a parameter that its optimizer has written with it, with the history of a cast. Asking makes the next
+    /// update write one. On the CPU, where parts of a buffer are copies, there is none.
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    fn lower_copy(&self) -> Option<Tensor> {
+        let Some(Edge::Leaf(leaf)) = self.edge.as_ref().filter(|_| !self.device().is_cpu()) else {
+            return None;
+        };
+        let copy = leaf.lower_copy(&self.value)?;
+        if !is_grad_enabled() {
+            return Some(copy);
+        }
+        let (rule, values) = (Rule::Op(Op::Cast, SmallVec::new()), std::slice::from_ref(&copy.value));
+        let function = Function::new(Op::Cast.name(), rule, Op::Cast.saves(), &[self], values);
+        Some(Tensor::from_parts(copy.value.clone(), Some(Edge::Function(function, 0))))
+    }
+
+    /// The number that it is at every place, without history and still to be computed.
+    pub(crate) fn number(&self) -> Option<Scalar> {
+        match &*self.value.node.state() {
+            State::Pending { op: Op::Constant, data, .. } if self.edge.is_none() => Some(data[0]),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use super::Tensor;
 use crate::autograd::is_grad_enabled;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, expect};
-use crate::op::elementwise::Operand;
+use crate::op::elementwise::{Operand, RECIPROCAL};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::ops::{
     AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, ShlAssign,
@@ -62,10 +62,20 @@ impl Tensor {
     }
 }
 
+impl Tensor {
+    /// A number, at every place, by another tensor: the reciprocal in mixed precision, as in PyTorch.
+    #[track_caller]
+    fn quotient(&self, other: &Tensor) -> Tensor {
+        let entered = expect(RECIPROCAL.autocast.enter([self, other]));
+        let [number, other] = entered.inputs([self, other]);
+        number.div(other)
+    }
+}
+
 /// A number on the left: it takes the dtype it would take on the right.
 macro_rules! scalar_left {
     ($($t:ty),*) => { $(
-        scalar_left!(@ops $t, Add add add, Sub sub sub, Mul mul mul, Div div div, Rem rem remainder);
+        scalar_left!(@ops $t, Add add add, Sub sub sub, Mul mul mul, Div div quotient, Rem rem remainder);
     )* };
     (@ops $t:ty, $($trait:ident $method:ident $op:ident),*) => { $(
         impl $trait<&Tensor> for $t {

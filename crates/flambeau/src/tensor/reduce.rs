@@ -1,7 +1,7 @@
 //! Reductions: sums, products, extremes and where they are. Those named `_keepdim` leave the reduced dimensions with
 //! size 1; the others take them out. Variances and norms are in `statistics`.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{Meta, Op, Reduce, ReduceKind};
@@ -103,7 +103,9 @@ impl Tensor {
         /// assert_eq!(x.sum_keepdim(1).to_string(), "tensor([[3.],\n        [7.]])");
         /// ```
         sum_keepdim / try_sum_keepdim(&self, dims: impl Into<Dims>) -> Tensor {
-            self.summable()?.reduce_keepdim(ReduceKind::Sum, &dims.into())
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            x.summable()?.reduce_keepdim(ReduceKind::Sum, &dims.into())
         }
 
         /// The mean over `dims`, which are taken out.
@@ -125,9 +127,15 @@ impl Tensor {
         /// assert_eq!(x.mean_keepdim(1).to_string(), "tensor([[1.5000]])");
         /// ```
         mean_keepdim / try_mean_keepdim(&self, dims: impl Into<Dims>) -> Tensor {
-            let sum = self.try_to_dtype(self.dtype().to_float())?.try_sum_keepdim(dims)?;
+            let _entered = Autocast::Widest.enter([self])?;
+            // The sum of many f16 is too large for one.
+            let (dtype, wide) = match self.dtype().to_float() {
+                DType::F16 => (DType::F16, DType::F32),
+                dtype => (dtype, dtype),
+            };
+            let sum = self.try_to_dtype(wide)?.try_sum_keepdim(dims)?;
             let count = self.numel() as f64 / sum.numel().max(1) as f64;
-            sum.try_mul(1.0 / count)
+            sum.try_mul(1.0 / count)?.try_to_dtype(dtype)
         }
 
         /// The product over `dims` (`..` for all), which are taken out.
@@ -154,7 +162,9 @@ impl Tensor {
             let one = |product: Tensor, &dim: &usize| {
                 product.reduce_keepdim(ReduceKind::Prod, &Dims::from(dim as isize))
             };
-            dims.iter().try_fold(self.summable()?, one)
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            dims.iter().try_fold(x.summable()?, one)
         }
 
         /// The largest value over `dims`, which are taken out. Equal ones share the gradient evenly.

@@ -1,6 +1,6 @@
 //! Softmax and its logarithm: composites with the derivative rules that need nothing but the result.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
 use crate::error::Result;
 use crate::op::composite::Composite;
 use crate::op::{Grads, Saves, Vjp};
@@ -18,7 +18,8 @@ static SOFTMAX: Composite = Composite::with_rule(
     },
     OUTPUT,
     |v, settings| gradient(&SOFTMAX_GRADIENT, v, settings),
-);
+)
+.with_autocast(Autocast::Full);
 
 /// Of g and y along settings\[0\].
 static SOFTMAX_GRADIENT: Composite = Composite::plain("softmax_gradient", |of| {
@@ -37,7 +38,8 @@ static LOG_SOFTMAX: Composite = Composite::with_rule(
     },
     OUTPUT,
     |v, settings| gradient(&LOG_SOFTMAX_GRADIENT, v, settings),
-);
+)
+.with_autocast(Autocast::Full);
 
 static LOG_SOFTMAX_GRADIENT: Composite = Composite::plain("log_softmax_gradient", |of| {
     let (g, y) = (&of.inputs[0], &of.inputs[1]);
@@ -67,7 +69,9 @@ impl Tensor {
             return self.try_reshape(1)?.soft(kind, 0)?.try_reshape(());
         }
         let axis = self.shape().dim(kind.name, dim)?;
-        let x = self.try_to_dtype(self.dtype().to_float())?;
+        let entered = kind.autocast.enter([self])?;
+        let [x] = entered.inputs([self]);
+        let x = x.try_to_dtype(x.dtype().to_float())?;
         Tensor::composed(kind, &[axis as i64], &[&x], x.meta().clone())
     }
 

@@ -1,7 +1,8 @@
 //! Variances, norms and logarithms of sums. Every derivative is finite where PyTorch's is: zero where a standard
 //! deviation or a norm is zero.
 
-use super::{Tensor, twins};
+use super::{Autocast, Tensor, twins};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::shape::{Dims, product};
 
@@ -19,6 +20,12 @@ impl Tensor {
     fn moments(&self, op: &'static str, dims: &Dims, correction: f64) -> Result<(Tensor, Tensor)> {
         if !self.dtype().is_float() {
             return Err(Error::dtype_not_accepted(op, self.dtype(), "a float dtype"));
+        }
+        let _entered = Autocast::Widest.enter([self])?;
+        if self.dtype() == DType::F16 {
+            // The squares of f16, and the sum of many, are too large for one.
+            let (var, mean) = self.try_to_dtype(DType::F32)?.moments(op, dims, correction)?;
+            return Ok((var.try_to_dtype(DType::F16)?, mean.try_to_dtype(DType::F16)?));
         }
         let mean = self.try_mean_keepdim(dims)?;
         let deviation = self.try_sub(&mean)?;
@@ -125,6 +132,10 @@ impl Tensor {
             if !self.dtype().is_float() {
                 return Err(Error::dtype_not_accepted("norm", self.dtype(), "a float dtype"));
             }
+            let entered = Autocast::Full.enter([self])?;
+            if entered.is_casting() {
+                return entered.inputs([self])[0].try_norm_keepdim(p, &dims);
+            }
             if p == 0.0 {
                 return self.try_eq(0)?.try_eq(false)?.try_to_dtype(self.dtype())?.try_sum_keepdim(&dims);
             }
@@ -173,7 +184,9 @@ impl Tensor {
         /// assert_eq!(x.logsumexp_keepdim(0).to_string(), "tensor([0.6931])");
         /// ```
         logsumexp_keepdim / try_logsumexp_keepdim(&self, dims: impl Into<Dims>) -> Tensor {
-            let (dims, x) = (dims.into(), self.try_to_dtype(self.dtype().to_float())?);
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            let (dims, x) = (dims.into(), x.try_to_dtype(x.dtype().to_float())?);
             if self.numel() == 0 {
                 return x.try_exp()?.try_sum_keepdim(&dims)?.try_log();
             }

@@ -3,6 +3,7 @@
 //! One binary, so that the library is linked once; `cargo test --test values autograd` runs one topic.
 
 mod attention;
+mod autocast;
 mod autograd;
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
 //! Attention: softmax of scores, with masks, dropout and shared heads, and the weighted sum.
 
+use crate::autograd::Autocast;
 use crate::error::{Error, Result};
 use crate::op::attention::{self, Dropout, Terms};
 use crate::rng::Generator;
@@ -58,7 +59,9 @@ impl Tensor {
         scaled_dot_product_attention / try_scaled_dot_product_attention(
             &self, key: &Tensor, value: &Tensor, options: &AttentionOptions,
         ) -> Tensor {
-            let operands = Operands::new(self, key, value, options.enable_gqa)?;
+            let entered = Autocast::Lower.enter([self, key, value])?;
+            let [query, key, value] = entered.inputs([self, key, value]);
+            let operands = Operands::new(query, key, value, options.enable_gqa)?;
             let (terms, dropped) = operands.terms(options)?;
             let Operands { query, key, value } = &operands;
             let sums = attention::attend(query, key, value, &terms)?;

@@ -1,5 +1,6 @@
 //! Distances, angles and products between vectors.
 
+use crate::autograd::Autocast;
 use crate::error::{Error, Result};
 use crate::shape::product;
 use crate::tensor::{Tensor, twins};
@@ -36,7 +37,9 @@ impl Tensor {
                 let square = x.try_square()?.try_sum_keepdim(dim)?;
                 x.try_div(&square.try_clamp_min(least)?.try_sqrt()?)
             };
-            let (x, y) = (self.broadcast_as(OP, &shape)?, other.broadcast_as(OP, &shape)?);
+            let entered = Autocast::Full.enter([self, other])?;
+            let [x, y] = entered.inputs([self, other]);
+            let (x, y) = (x.broadcast_as(OP, &shape)?, y.broadcast_as(OP, &shape)?);
             unit(&x)?.try_mul(&unit(&y)?)?.try_sum(dim)
         }
 
@@ -74,10 +77,12 @@ impl Tensor {
                     self.shape(), other.shape(), weight.shape());
                 return Err(Error::shape("bilinear", message));
             }
+            let entered = Autocast::Widest.enter([self, other, weight])?;
+            let [x, y, weight] = entered.inputs([self, other, weight]);
             let [k, i, j] = [0, 1, 2].map(|d| weight.shape()[d]);
             let rows = product(&self.shape()[..leading]);
-            let left = self.try_reshape([rows, i])?.try_matmul(&weight.try_permute(&[1, 0, 2])?.try_reshape([i, k * j])?)?;
-            let right = other.try_reshape([rows, 1, j])?;
+            let left = x.try_reshape([rows, i])?.try_matmul(&weight.try_permute(&[1, 0, 2])?.try_reshape([i, k * j])?)?;
+            let right = y.try_reshape([rows, 1, j])?;
             let product = left.try_reshape([rows, k, j])?.try_mul(&right)?.try_sum(-1)?;
             let product = product.try_reshape(self.shape().with(leading, k))?;
             if let Some(bias) = bias { product.try_add(bias) } else { Ok(product) }

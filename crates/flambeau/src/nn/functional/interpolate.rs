@@ -1,6 +1,7 @@
 //! Resizing along the dimensions after (N, C). Every mode works dimension by dimension. Nearest reads at positions;
 //! the others are linear maps: a small matrix for each dimension, whose rows hold the weights of the input's places.
 
+use crate::autograd::Autocast;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::memory::{filled, reserved};
@@ -223,7 +224,8 @@ impl Tensor {
             if given != 1 && given != dims {
                 return Err(Error::argument(OP, format!("{given} sizes or factors for {dims} dimensions")));
             }
-            let mut resized = self.clone();
+            let entered = Autocast::Full.enter([])?;
+            let mut resized = entered.input(self.clone())?;
             for axis in 0..dims {
                 let from = self.shape()[axis + 2];
                 let (to, step) = match &options.size {

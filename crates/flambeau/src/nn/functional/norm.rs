@@ -2,7 +2,8 @@
 //! means over the normalised dimensions, the derivative with respect to x is r (h − mean h − x̂ · mean(h x̂)), where h
 //! is the gradient times the weight.
 
-use crate::autograd::{Saves, is_grad_enabled, no_grad};
+use crate::autograd::{Autocast, Saves, is_grad_enabled, no_grad};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
@@ -59,17 +60,17 @@ impl Normalization {
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
     ) -> Result<(Tensor, Option<Tensor>, Tensor)> {
-        let (mean, var) = no_grad(|| self.moments(x))?;
+        let (mean, var) = no_grad(|| self.moments(&wide(x)?))?;
         let scale = no_grad(|| var.try_add(self.eps)?.try_rsqrt())?;
         let forward = || {
-            let mut y = self.apply(x, mean.as_ref(), &scale)?;
+            let mut y = self.apply(&wide(x)?, mean.as_ref(), &scale)?;
             if let Some(weight) = weight {
                 y = y.try_mul(weight)?;
             }
             if let Some(bias) = bias {
                 y = y.try_add(bias)?;
             }
-            Ok(y)
+            as_given(y, x.dtype())
         };
         let name = self.name;
         // Absent operands are stood for by one that needs no gradient.
@@ -79,7 +80,7 @@ impl Normalization {
         let (weighted, centered) = (weight.is_some(), self.centered);
         let this = self.clone();
         let rule = move |v: &crate::autograd::Vjp| {
-            let (g, x) = (v.grad(), v.input(0));
+            let (g, x) = (&wide(v.grad())?, &wide(v.input(0))?);
             // Second derivatives need the moments as functions of x.
             let (mean, scale) = match is_grad_enabled() {
                 true => {
@@ -97,19 +98,33 @@ impl Normalization {
                 if centered {
                     rest = rest.try_sub(&h.try_mean_keepdim(&this.dims[..])?)?;
                 }
-                grads[0] = Some(rest.try_sub(&normalized.try_mul(&along)?)?.try_mul(&scale)?);
+                let gradient = rest.try_sub(&normalized.try_mul(&along)?)?.try_mul(&scale)?;
+                grads[0] = Some(as_given(gradient, v.input(0).dtype())?);
             }
             if v.needs[3] {
-                grads[3] = Some(summed_to(&g.try_mul(&normalized)?, v.input(3).shape())?);
+                let gradient = summed_to(&g.try_mul(&normalized)?, v.input(3).shape())?;
+                grads[3] = Some(as_given(gradient, v.input(3).dtype())?);
             }
             if v.needs[4] {
-                grads[4] = Some(summed_to(g, v.input(4).shape())?);
+                grads[4] = Some(as_given(summed_to(g, v.input(4).shape())?, v.input(4).dtype())?);
             }
             Ok(grads)
         };
         let output = Tensor::with_rule(name, Saves::inputs(mask), &inputs, forward, rule)?;
         Ok((output, mean, var))
     }
+}
+
+/// f16 as f32: moments of f16 are not precise, and may be too large for one.
+#[track_caller]
+fn wide(x: &Tensor) -> Result<Tensor> {
+    if x.dtype() == DType::F16 { x.try_to_dtype(DType::F32) } else { Ok(x.clone()) }
+}
+
+/// What was computed from f16, or for it, as f16 again.
+#[track_caller]
+fn as_given(y: Tensor, given: DType) -> Result<Tensor> {
+    if given == DType::F16 { y.try_to_dtype(given) } else { Ok(y) }
 }
 
 /// The sum over the dimensions in which a shape of the same rank is 1.
@@ -203,11 +218,14 @@ impl Tensor {
             &self, normalized_shape: &[usize], weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
         ) -> Tensor {
             let name = "layer_norm";
-            let dims = trailing_dims(name, self, normalized_shape)?;
-            let weight = trailing(name, weight, normalized_shape, self.rank())?;
-            let bias = trailing(name, bias, normalized_shape, self.rank())?;
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            let (weight, bias) = (entered.optional(weight)?, entered.optional(bias)?);
+            let dims = trailing_dims(name, x, normalized_shape)?;
+            let weight = trailing(name, weight.as_ref(), normalized_shape, x.rank())?;
+            let bias = trailing(name, bias.as_ref(), normalized_shape, x.rank())?;
             let over = Normalization { name, dims, eps, centered: true };
-            Ok(over.forward(self, weight.as_ref(), bias.as_ref())?.0)
+            Ok(over.forward(x, weight.as_ref(), bias.as_ref())?.0)
         }
 
         /// x / √(mean(x²) + ε) · weight over the last dimensions, whose sizes are given; the weight has that shape.
@@ -221,10 +239,13 @@ impl Tensor {
             &self, normalized_shape: &[usize], weight: Option<&Tensor>, eps: f64,
         ) -> Tensor {
             let name = "rms_norm";
-            let dims = trailing_dims(name, self, normalized_shape)?;
-            let weight = trailing(name, weight, normalized_shape, self.rank())?;
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            let weight = entered.optional(weight)?;
+            let dims = trailing_dims(name, x, normalized_shape)?;
+            let weight = trailing(name, weight.as_ref(), normalized_shape, x.rank())?;
             let over = Normalization { name, dims, eps, centered: false };
-            Ok(over.forward(self, weight.as_ref(), None)?.0)
+            Ok(over.forward(x, weight.as_ref(), None)?.0)
         }
 
         /// (x − mean) / √(var + ε) · weight + bias over groups of channels of (N, C, …) and what follows them; weight
@@ -240,16 +261,19 @@ impl Tensor {
             &self, groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
         ) -> Tensor {
             let name = "group_norm";
+            let entered = Autocast::Full.enter([self])?;
+            let [x] = entered.inputs([self]);
+            let (weight, bias) = (entered.optional(weight)?, entered.optional(bias)?);
             let channels = channels(name, self)?;
             if groups == 0 || !channels.is_multiple_of(groups) {
                 let message = format!("{channels} channels cannot be put into {groups} equal groups");
                 return Err(Error::argument(name, message));
             }
-            let weight = per_channel(name, weight, channels, self.rank())?;
-            let bias = per_channel(name, bias, channels, self.rank())?;
+            let weight = per_channel(name, weight.as_ref(), channels, self.rank())?;
+            let bias = per_channel(name, bias.as_ref(), channels, self.rank())?;
             // No channels divide into any number of groups.
             let rows = if self.numel() == 0 { 0 } else { self.shape()[0] * groups };
-            let grouped = self.try_reshape([rows, self.numel() / rows.max(1)])?;
+            let grouped = x.try_reshape([rows, self.numel() / rows.max(1)])?;
             let over = Normalization { name, dims: vec![1], eps, centered: true };
             let normalized = over.forward(&grouped, None, None)?.0.try_reshape(self.shape())?;
             affine(normalized, weight.as_ref(), bias.as_ref())
@@ -268,6 +292,7 @@ impl Tensor {
             &self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
         ) -> Tensor {
             let name = "instance_norm";
+            let _entered = Autocast::Widest.enter([self])?;
             let channels = channels(name, self)?;
             if self.rank() < 3 || product(&self.shape()[2..]) <= 1 {
                 let message = format!("more than one value per channel is needed; the input has shape {}", self.shape());
@@ -295,6 +320,7 @@ impl Tensor {
             &self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
         ) -> BatchNormed {
             let name = "batch_norm";
+            let _entered = Autocast::Widest.enter([self])?;
             let channels = channels(name, self)?;
             let count = self.numel() / channels.max(1);
             if count <= 1 {
@@ -327,6 +353,7 @@ impl Tensor {
             &self, mean: &Tensor, var: &Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64,
         ) -> Tensor {
             let name = "batch_norm";
+            let _entered = Autocast::Widest.enter([self])?;
             let channels = channels(name, self)?;
             let along = |given: &Tensor| {
                 per_channel(name, Some(given), channels, self.rank())?
@@ -336,7 +363,8 @@ impl Tensor {
                 (weight.map(along).transpose()?, bias.map(along).transpose()?);
             let scale = along(var)?.try_add(eps)?.try_rsqrt()?;
             let scale = if let Some(weight) = &weight { scale.try_mul(weight)? } else { scale };
-            affine(self.try_sub(&along(mean)?)?.try_mul(&scale)?, None, bias.as_ref())
+            let normalized = affine(self.try_sub(&along(mean)?)?.try_mul(&scale)?, None, bias.as_ref())?;
+            as_given(normalized, self.dtype())
         }
 
         /// x / (k + α · mean of x² over `size` neighbouring channels)^β for (N, C, …); the mean counts channels beyond

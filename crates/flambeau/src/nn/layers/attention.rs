@@ -1,6 +1,7 @@
 //! Multi-head attention.
 
 use super::{Linear, LinearOptions, constructors};
+use crate::autograd::Autocast;
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
 use crate::nn::functional::{AttentionOptions, attention_weights};
@@ -310,10 +311,13 @@ impl MultiheadAttention {
             (None, Some(weight)) => weight.get(),
             (None, None) => return Err(Error::argument("MultiheadAttention", "a projection is missing")),
         };
-        let mut product = x.try_matmul(&weight.try_t()?)?;
+        let entered = Autocast::Lower.enter([x, &weight])?;
+        let [input, weight] = entered.inputs([x, &weight]);
+        let mut product = input.try_matmul(&weight.try_t()?)?;
         if let Some(bias) = &self.in_proj_bias {
-            product = product.try_add(share(bias)?)?;
+            product = product.try_add(entered.input(share(bias)?)?)?;
         }
+        drop(entered);
         let (heads, size) = (self.num_heads, embed / self.num_heads);
         let outer = match *x.shape().dims() {
             [length, _] => {

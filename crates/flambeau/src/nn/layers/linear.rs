@@ -2,7 +2,7 @@
 
 use super::text::flag;
 use super::{constructors, forward_of_two};
-use crate::autograd::Saves;
+use crate::autograd::{Autocast, Saves};
 use crate::error::{Error, Result};
 use crate::nn::{Forward, Module, Parameter, init};
 use crate::settings::Settings;
@@ -65,9 +65,11 @@ impl Forward for Linear {
             let message = format!("input {} must end in {inputs} features", input.shape());
             return Err(Error::shape("Linear", message));
         }
-        let weight = self.weight.get();
-        let bias = self.bias.as_ref().map(Parameter::get);
-        let mut operands: SmallVec<[&Tensor; 3]> = smallvec![input, &weight];
+        let (weight, bias) = (self.weight.get(), self.bias.as_ref().map(Parameter::get));
+        let entered = LINEAR.autocast.enter([input, &weight])?;
+        let [input, weight] = entered.inputs([input, &weight]);
+        let bias = entered.optional(bias.as_ref())?;
+        let mut operands: SmallVec<[&Tensor; 3]> = smallvec![input, weight];
         operands.extend(&bias);
         if operands.iter().any(|operand| operand.dtype() != input.dtype()) || !input.dtype().is_float() {
             return affine(&operands).map(|mut results| results.remove(0));
@@ -96,7 +98,8 @@ static LINEAR: Composite = Composite::with_rule(
         }
         Ok(grads)
     },
-);
+)
+.with_autocast(Autocast::Lower);
 
 static INPUT_GRADIENT: Composite =
     Composite::plain("linear_input_gradient", |of| Ok(smallvec![of.inputs[0].try_matmul(&of.inputs[1])?]));

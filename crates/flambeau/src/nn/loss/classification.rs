@@ -254,7 +254,7 @@ const LEAST_LOG: f64 = -100.0;
 impl BceLoss {
     forward! {
         /// The loss of probabilities against targets in 0..=1 of the same shape.
-        (&self, input: &Tensor, target: &Tensor) {
+        (&self, input: &Tensor, target: &Tensor) unsafe in f16, use "BceWithLogitsLoss": {
             same_shape("binary_cross_entropy", input, target)?;
             floats("binary_cross_entropy", input)?;
             let target = target.try_to_dtype(input.dtype())?;

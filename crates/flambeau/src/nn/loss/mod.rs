@@ -91,21 +91,28 @@ fn floats(op: &'static str, input: &Tensor) -> Result<()> {
     }
 }
 
-/// Makes `forward` of a loss from its `try_forward`.
+/// Makes `forward` of a loss from its `try_forward`. Mixed precision takes all tensors in full precision, or refuses the loss.
 macro_rules! forward {
     (
         $(#[$doc:meta])*
-        (&$self:ident $(, $arg:ident : $type:ty)* $(,)?) $body:block
+        (&$self:ident $(, $arg:ident : &$type:tt)* $(,)?) $(unsafe in f16, use $instead:literal:)? $body:block
     ) => {
         $(#[$doc])*
         #[track_caller]
-        pub fn forward(&$self $(, $arg: $type)*) -> Tensor {
+        pub fn forward(&$self $(, $arg: &$type)*) -> Tensor {
             $crate::error::expect($self.try_forward($($arg),*))
         }
 
         /// [`forward`](Self::forward), or the error instead of a panic.
         #[track_caller]
-        pub fn try_forward(&$self $(, $arg: $type)*) -> Result<Tensor> $body
+        pub fn try_forward(&$self $(, $arg: &$type)*) -> Result<Tensor> {
+            $($crate::autograd::refuse("binary_cross_entropy", $instead)?;)?
+            let entered = $crate::autograd::Autocast::Full.enter([])?;
+            $(crate::nn::loss::forward!(@taken entered $arg $type);)*
+            $body
+        }
     };
+    (@taken $entered:ident $arg:ident Tensor) => { let $arg = &$entered.input($arg.clone())?; };
+    (@taken $entered:ident $arg:ident $type:tt) => {};
 }
 use forward;

@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
+use crate::op::Autocast;
 use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
 use half::f16;
@@ -286,6 +287,7 @@ impl Structured for Conv {
 
 impl Listed for Conv {
     const NAMES: &'static [&'static str] = &["conv", "conv_transpose", "conv_weight"];
+    const AUTOCAST: Autocast = Autocast::Lower;
 
     fn samples() -> Vec<Case> {
         samples::samples()

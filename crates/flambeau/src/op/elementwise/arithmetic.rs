@@ -64,6 +64,7 @@ elementwise! {
     RECIPROCAL = reciprocal / try_reciprocal (x): Float {
         cpu: 1.0 / x,
         wgsl: "(1.0 / {x})",
+        autocast: Full,
         saves: [y],
         vjp(g, y): [-(g * y * y)],
         domain: [(0.5, 2.0)],
@@ -206,6 +207,7 @@ pub(crate) static POW: Elementwise = Elementwise {
         wgsl_helpers: &[ORDERED, FLOAT, SCALE, IS_NAN, EXP, POW_WGSL],
     },
     signature: Signature::Number,
+    autocast: Autocast::Full,
     saves: Saves { inputs: 0b11, outputs: true },
     vjp: |v| {
         let (g, x, y) = (v.grad(), v.input(0), v.input(1));

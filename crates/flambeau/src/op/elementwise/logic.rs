@@ -130,6 +130,7 @@ pub(crate) static SELECT: Elementwise = Elementwise {
         wgsl_helpers: &[],
     },
     signature: Signature::Select,
+    autocast: Autocast::Widest,
     saves: Saves::inputs(0b001),
     vjp: |v| {
         let (g, condition) = (v.grad(), v.input(0));

@@ -16,12 +16,13 @@ mod trigonometric;
 mod vectorised;
 pub(crate) mod wgsl;
 
-pub(crate) use arithmetic::POW;
+pub(crate) use arithmetic::{POW, RECIPROCAL};
 pub(super) use exponential::{RELU, SIGMOID, TANH};
 pub(crate) use logic::SELECT;
 pub(crate) use sources::{NORMAL, UNIFORM};
 pub(super) use special::Real;
 
+use super::{Autocast, cast_all, is_autocast_enabled, set_autocast_enabled};
 use super::{Grads, Meta, Op, Saves, Tensor, Vjp};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -38,6 +39,7 @@ mod entry {
     pub(super) use crate::error::Result;
     pub(super) use crate::host::{BlockFn, Lanes, View, ViewMut};
     pub(super) use crate::ir::Map;
+    pub(super) use crate::op::Autocast;
     pub(super) use crate::op::{Grads, Saves, Tensor, Vjp};
 }
 
@@ -67,6 +69,8 @@ pub(crate) struct Elementwise {
     /// What kernels know of it.
     pub map: Map,
     pub signature: Signature,
+    /// Which dtypes it takes in mixed precision.
+    pub autocast: Autocast,
     pub saves: Saves,
     pub vjp: fn(&Vjp) -> Result<Grads>,
     pub differentiable: bool,
@@ -165,6 +169,9 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
 /// Applies an elementwise primitive: promotes dtypes, broadcasts shapes, makes the node.
 #[track_caller]
 pub(crate) fn apply(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor> {
+    if op.autocast == Autocast::Full && is_autocast_enabled() {
+        return apply_in_full(op, args);
+    }
     let given: SmallVec<[DType; 3]> = args.iter().map(|arg| arg.dtype()).collect();
     let (wanted, result) = op.dtypes(&given)?;
     let mut shape = Cow::Borrowed(args[0].shape());
@@ -184,6 +191,17 @@ pub(crate) fn apply(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor
     let operands = args.iter().zip(&changed).map(|(arg, changed)| changed.as_ref().unwrap_or(arg));
     let operands: SmallVec<[&Tensor; 3]> = operands.collect();
     Tensor::from_op_on(Op::Map(op), &operands, Meta::new(shape.into_owned(), result), &[])
+}
+
+/// Applies a primitive that mixed precision leaves in F32.
+#[track_caller]
+#[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+fn apply_in_full(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor> {
+    let mut cast: SmallVec<[Option<Tensor>; 3]> = smallvec![None; args.len()];
+    cast_all(Some(DType::F32), args, &mut cast)?;
+    let taken = args.iter().zip(&cast).map(|(arg, cast)| cast.as_ref().unwrap_or(arg));
+    let _plain = set_autocast_enabled(false);
+    apply(op, &taken.collect::<SmallVec<[&Tensor; 3]>>())
 }
 
 /// Something that can stand as the second operand: a tensor or a number.
@@ -242,6 +260,7 @@ macro_rules! elementwise {
             $(wgsl_uint: $wgsl_uint:literal,)?
             $(wgsl_bool: $wgsl_bool:literal,)?
             $(helpers: [$($helper:expr),*],)?
+            $(autocast: $autocast:ident,)?
             saves: [$($saved:ident),*],
             vjp($g:ident, $y:ident): $vjp:tt,
             domain: [$($domain:expr),*],
@@ -262,6 +281,7 @@ macro_rules! elementwise {
                     wgsl_helpers: &[$($($helper),*)?],
                 },
                 signature: Signature::$signature,
+                autocast: elementwise!(@autocast $($autocast)?),
                 saves: elementwise!(@saves [$x $(, $arg)*] [$($saved),*]),
                 vjp: elementwise!(@vjp [$x $(, $arg)*] $g $y $vjp),
                 differentiable: elementwise!(@differentiable $vjp),
@@ -301,6 +321,8 @@ macro_rules! elementwise {
     (@or [] $default:literal) => { $default };
     (@tolerance $given:expr) => { Some($given) };
     (@tolerance) => { None };
+    (@autocast $list:ident) => { Autocast::$list };
+    (@autocast) => { Autocast::Widest };
 
     (@vjp $args:tt $g:ident $y:ident none) => { $crate::op::not_differentiable };
     (@vjp [$($arg:ident),*] $g:ident $y:ident [$($grad:expr),*]) => { {

@@ -3,6 +3,7 @@
 use super::{Elementwise, Signature};
 use crate::host::{View, ViewMut};
 use crate::ir::Map;
+use crate::op::Autocast;
 use crate::op::{Saves, not_differentiable};
 use crate::rng;
 
@@ -21,6 +22,7 @@ macro_rules! from_bits {
                 wgsl_helpers: &[rng::WGSL],
             },
             signature: Signature::FromBits,
+            autocast: Autocast::Widest,
             saves: Saves::NOTHING,
             vjp: not_differentiable,
             differentiable: false,

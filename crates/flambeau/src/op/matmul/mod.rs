@@ -25,6 +25,7 @@ use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Program, Tier};
+use crate::op::Autocast;
 use crate::shape::product;
 use crate::tensor::ContractedDims;
 use cpu::{float_product, integer_product};
@@ -186,6 +187,7 @@ impl Structured for MatMul {
 
 impl Listed for MatMul {
     const NAMES: &'static [&'static str] = &["matmul"];
+    const AUTOCAST: Autocast = Autocast::Lower;
 
     fn samples() -> Vec<Case> {
         samples::samples()

@@ -30,6 +30,7 @@ use crate::error::Result;
 use crate::host::HostBuffer;
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
+use crate::op::Autocast;
 use crate::shape::{Shape, product};
 pub(crate) use sequence::{Sequence, States};
 use smallvec::{SmallVec, smallvec};
@@ -226,6 +227,7 @@ impl Structured for Recurrence {
 
 impl Listed for Recurrence {
     const NAMES: &'static [&'static str] = &["recurrence", "recurrence_backward"];
+    const AUTOCAST: Autocast = Autocast::Lower;
 
     fn samples() -> Vec<Case> {
         samples::samples()

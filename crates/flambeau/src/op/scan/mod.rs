@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
+use crate::op::Autocast;
 use crate::shape::{Shape, product};
 use half::f16;
 
@@ -181,6 +182,7 @@ impl Structured for Scan {
 
 impl Listed for Scan {
     const NAMES: &'static [&'static str] = &["cumsum", "cumprod"];
+    const AUTOCAST: Autocast = Autocast::Full;
 
     fn samples() -> Vec<Case> {
         // Products of more numbers leave the range of f32 or need numbers near 1.
@@ -211,9 +213,11 @@ impl Tensor {
     /// is its own scan.
     #[track_caller]
     fn accumulated(&self, op: &'static str, kind: ScanKind, dim: isize, reverse: bool) -> Result<Tensor> {
-        let numbers = match self.dtype() {
-            DType::Bool | DType::U8 => self.try_to_dtype(DType::I32)?,
-            _ => self.clone(),
+        let entered = Scan::AUTOCAST.enter([self])?;
+        let [x] = entered.inputs([self]);
+        let numbers = match x.dtype() {
+            DType::Bool | DType::U8 => x.try_to_dtype(DType::I32)?,
+            _ => x.clone(),
         };
         if self.rank() == 0 && (dim == 0 || dim == -1) {
             return Ok(numbers);

@@ -2,6 +2,7 @@
 
 use super::layers::RnnNonlinearity;
 use super::recurrence::step::{self, affine};
+use crate::autograd::Autocast;
 use crate::error::{Error, Result, expect};
 use crate::nn::{Module, Parameter, init};
 use crate::settings::Settings;
@@ -50,13 +51,11 @@ impl CellWeights {
     }
 
     fn input_share(&self, input: &Tensor) -> Result<Tensor> {
-        let bias = self.bias_ih.as_ref().map(Parameter::get);
-        affine(input, &self.weight_ih.get(), bias.as_ref())
+        share(input, &self.weight_ih, self.bias_ih.as_ref())
     }
 
     fn state_share(&self, hidden: &Tensor) -> Result<Tensor> {
-        let bias = self.bias_hh.as_ref().map(Parameter::get);
-        affine(hidden, &self.weight_hh.get(), bias.as_ref())
+        share(hidden, &self.weight_hh, self.bias_hh.as_ref())
     }
 
     /// Runs `step` on a batch; a single input (in) and its states (hidden) become batches of one.
@@ -67,6 +66,9 @@ impl CellWeights {
         states: [Option<&Tensor>; N],
         step: impl FnOnce(&Tensor, [Tensor; N]) -> Result<[Tensor; N]>,
     ) -> Result<[Tensor; N]> {
+        let entered = Autocast::Lower.enter([input])?;
+        let [input] = entered.inputs([input]);
+        let taken = states.map(|state| entered.optional(state));
         let single = input.rank() == 1;
         let raised = |x: &Tensor| if single { x.try_unsqueeze(0) } else { Ok(x.clone()) };
         let input = raised(input)?;
@@ -76,8 +78,8 @@ impl CellWeights {
         }
         let shape = [input.size(0), self.hidden_size()];
         let mut given = Vec::with_capacity(N);
-        for state in states {
-            let state = match state {
+        for state in taken {
+            let state = match &state? {
                 Some(state) => raised(state)?,
                 None => Tensor::try_full(shape, 0.0, (input.dtype(), input.device()))?,
             };
@@ -88,6 +90,7 @@ impl CellWeights {
         }
         let mut given = given.into_iter();
         let states = std::array::from_fn(|_| given.next().unwrap_or_else(|| input.clone()));
+        drop(entered);
         let mut results = step(&input, states)?;
         if single {
             for result in &mut results {
@@ -96,6 +99,14 @@ impl CellWeights {
         }
         Ok(results)
     }
+}
+
+/// What an input or a state gives to the gates: x Wᵀ + b.
+fn share(x: &Tensor, weight: &Parameter, bias: Option<&Parameter>) -> Result<Tensor> {
+    let (weight, bias) = (weight.get(), bias.map(Parameter::get));
+    let entered = Autocast::Lower.enter([x, &weight])?;
+    let [x, weight] = entered.inputs([x, &weight]);
+    affine(x, weight, entered.optional(bias.as_ref())?.as_ref())
 }
 
 /// Constructors of a cell.

@@ -2,6 +2,7 @@
 
 use super::recurrence::step::affine;
 use super::recurrence::{Kind, Sequence};
+use crate::autograd::Autocast;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::nn::layers::check_layers;
@@ -250,9 +251,19 @@ impl Stack {
                 format!("input of {steps} steps of {inputs} features; {wanted} are expected, and a step");
             return Err(Error::shape(settings.name, message));
         }
-        let hidden = self.first_states(hidden, input, settings.outputs())?;
+        // In mixed precision the product with the input, which is of all steps at once, is of f16, and so are the outputs. The
+        // steps themselves, and the states from one to the next, stay in f32.
+        let entered = Autocast::Lower.enter([input])?;
+        let narrow = |x: Tensor| if entered.is_casting() { entered.input(x) } else { Ok(x) };
+        let wide = |x: Tensor| match x.dtype() {
+            DType::F16 if entered.is_casting() => x.try_to_dtype(DType::F32),
+            _ => Ok(x),
+        };
+        let [hidden, cell] = [hidden, cell].map(|state| state.map(|state| wide(state.clone())).transpose());
+        let (hidden, cell) = (hidden?, cell?);
+        let hidden = self.first_states(hidden.as_ref(), input, settings.outputs())?;
         let cell = match settings.kind {
-            Kind::Lstm => Some(self.first_states(cell, input, settings.hidden_size)?),
+            Kind::Lstm => Some(self.first_states(cell.as_ref(), input, settings.hidden_size)?),
             _ => None,
         };
         let directions = settings.directions();
@@ -261,12 +272,14 @@ impl Stack {
             if layer > 0 && settings.dropout > 0.0 && self.mode.is_training() {
                 x = x.try_dropout(settings.dropout, &Generator::default_generator())?;
             }
-            let rows = x.try_flatten(0, 1)?;
+            let rows = narrow(x.try_flatten(0, 1)?)?;
             let mut outputs = Vec::with_capacity(directions);
             for (direction, weights) in weights.iter().enumerate() {
                 let place = (layer * directions + direction) as isize;
                 let (input_bias, state_bias) = weights.biases(settings.kind)?;
-                let gates = affine(&rows, &weights.input.get(), input_bias.as_ref())?;
+                let input_bias = entered.optional(input_bias.as_ref())?;
+                let gates = affine(&rows, &narrow(weights.input.get())?, input_bias.as_ref())?;
+                let gates = wide(gates)?;
                 let cell = cell.as_ref().map(|cell| cell.try_select(0, place)).transpose()?;
                 let projection = weights.projection.as_ref().map(Parameter::get);
                 let states = Sequence {
@@ -293,15 +306,15 @@ impl Stack {
             }
             x = Tensor::try_cat(&outputs, 2)?;
         }
-        let cell = if cells.is_empty() { None } else { Some(Tensor::try_stack(&cells, 0)?) };
-        Ok(Outcome { output: x, hidden: Tensor::try_stack(&hiddens, 0)?, cell })
+        let cell = if cells.is_empty() { None } else { Some(narrow(Tensor::try_stack(&cells, 0)?)?) };
+        Ok(Outcome { output: narrow(x)?, hidden: narrow(Tensor::try_stack(&hiddens, 0)?)?, cell })
     }
 
     /// The first states given, or zeros.
     fn first_states(&self, given: Option<&Tensor>, input: &Tensor, size: usize) -> Result<Tensor> {
         let shape = [self.weights.len(), input.size(1), size];
         match given {
-            None => Tensor::try_full(shape, 0.0, (input.dtype(), input.device())),
+            None => Tensor::try_full(shape, 0.0, (self.weights[0].state.dtype(), input.device())),
             Some(state) if state.shape().dims() == shape => Ok(state.clone()),
             Some(state) => {
                 let message = format!("first state {} must be {shape:?}", state.shape());
