@@ -122,7 +122,7 @@ class Attention(nn.Module):
         B, T, C = x.shape
         q, k, v = (y.view(B, T, self.heads, -1).transpose(1, 2) for y in self.c_attn(x).split(C, dim=2))
         scores = q @ k.transpose(-2, -1) / (C // self.heads) ** 0.5
-        scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
+        scores = scores.masked_fill(torch.ones(T, T, device=x.device).triu(1).bool(), float("-inf"))
         return self.c_proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(B, T, C))
 
 

@@ -12,8 +12,8 @@ use crate::output::{Output, advised, bad_file};
 use crate::task::{Feeding, HostData, Preset, Task};
 use flambeau::data::DataLoader;
 use flambeau::io::Checkpoints;
-use flambeau::optim::LrScheduler;
 use flambeau::optim::scheduler::OneCycleLr;
+use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
 use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
 use serde_json::json;
@@ -67,6 +67,10 @@ pub struct Options {
     /// Steps between checkpoints [default: an epoch, at least 100].
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     checkpoint_every: Option<u64>,
+    /// Train in mixed precision: products and convolutions in f16, parameters in f32, and a loss that is scaled. The device must
+    /// have f16.
+    #[arg(long)]
+    amp: bool,
     /// Threads that make batches on the host; with 0 the data set lies in the device's memory.
     #[arg(long, default_value_t = 0)]
     workers: usize,
@@ -165,12 +169,13 @@ impl Run<'_> {
         let scheduler = LrScheduler::new(&mut *optimizer, schedule);
         if losses == 0 {
             self.output.say(format!(
-                "{} with {} ({parameters} parameters) on {device}: {}; {} items, {total} steps of {}",
+                "{} with {} ({parameters} parameters) on {device}: {}; {} items, {total} steps of {}{}",
                 self.task.name,
                 self.preset.name,
                 device.name(),
                 train.items_per_epoch(),
-                self.feeding().batch
+                self.feeding().batch,
+                if options.amp { ", in mixed precision" } else { "" },
             ));
         }
         let every = options.checkpoint_every.unwrap_or(per_epoch.max(100));
@@ -195,6 +200,9 @@ impl Run<'_> {
             });
         if let Some(norm) = self.preset.clip {
             trainer = trainer.with_clip_grad_norm(norm);
+        }
+        if options.amp {
+            trainer = trainer.with_amp(GradScaler::try_with_options(Default::default(), device)?);
         }
         let resumed_from = match options.resume || losses > 0 {
             true => trainer.resume(&mut train).await.map_err(|error| self.not_resumed(error))?,

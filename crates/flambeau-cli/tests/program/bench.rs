@@ -129,3 +129,13 @@ fn what_cannot_be_measured_is_refused() {
     assert!(refused(&["ragged", "--lengths", "20"]).contains("21 to 467"));
     assert!(refused(&["train", "mlp", "--trace", "trace.json"]).contains("timestamps"));
 }
+
+#[test]
+fn mixed_precision_is_one_submission_a_step() {
+    let folder = Folder::new("bench-amp");
+    let steps = ["train", "mlp", "--batch", "2", "--steps", "4", "--repetitions", "1", "--amp"];
+    let result = bench(&folder, &[&steps[..], &SOFTWARE].concat());
+    let row = &result["results"][0];
+    assert_eq!((&row["amp"], &row["submits_per_step"]), (&true.into(), &1.0.into()), "{row}");
+    assert_eq!((&row["new_pipelines"], &row["plan_misses"]), (&0.into(), &0.into()), "{row}");
+}

@@ -120,3 +120,26 @@ fn a_lost_gpu_is_replaced() {
     assert!(result["resumed_from"].as_u64().unwrap() >= 20, "{result}");
     assert_eq!(result["test_loss"], whole["test_loss"]);
 }
+
+/// In mixed precision the same is learned, and a run that goes on from a checkpoint has the numbers of one that was not stopped.
+#[test]
+fn mixed_precision_learns_as_well_and_goes_on_bit_for_bit() {
+    let folder = Folder::new("amp");
+    let result = json(folder.path(), &[SPIRALS, &["--amp"]].concat());
+    assert!(result["test_accuracy"].as_f64().unwrap() > 0.99, "{result}");
+    let steps = ["train", "spirals", "--epochs", "6", "--checkpoint-every", "20", "--amp", "--out"];
+    let whole = json(folder.path(), &[&steps[..], &["whole"]].concat());
+    json(folder.path(), &[&steps[..], &["parts"]].concat());
+    // As if the run had been killed after its second checkpoint.
+    let last = folder.join("parts/checkpoints");
+    let mut files: Vec<_> = std::fs::read_dir(&last).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    std::fs::remove_file(files.last().unwrap()).unwrap();
+    let resumed = json(folder.path(), &[&steps[..], &["parts", "--resume"]].concat());
+    assert_eq!(resumed["test_loss"], whole["test_loss"]);
+    let message = error(
+        folder.path(),
+        &["train", "spirals", "--epochs", "6", "--out", "plain", "--optimizer", "nadam", "--amp"],
+    );
+    assert!(message.contains("AdamW"), "{message}");
+}

@@ -205,7 +205,8 @@ pub(crate) struct Window {
     pub parameter: usize,
 }
 
-/// True if every element of the windows is finite; else a fault. What lies between the windows may be anything.
+/// True if every element of the windows is finite; else false, and a fault if it is asked to be one. What lies between the
+/// windows may be anything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FiniteCheck {
     /// Who asks.
@@ -214,6 +215,8 @@ pub(crate) struct FiniteCheck {
     pub what: &'static str,
     /// In order.
     pub windows: Arc<[Window]>,
+    /// Is a number that is not finite a fault?
+    pub faults: bool,
 }
 
 impl FiniteCheck {

@@ -1,5 +1,6 @@
 //! The check that optimizers can be asked for: is every number of a flat tensor's windows finite? If not, that is a
-//! fault, as an index out of range is one: an error on the CPU, a word in the run's slot on the GPU.
+//! fault, as an index out of range is one: an error on the CPU, a word in the run's slot on the GPU. A gradient scaler asks
+//! for the answer alone.
 
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
@@ -23,11 +24,19 @@ impl FiniteCheck {
         let places = self.windows.iter().flat_map(|window| window.start..window.start + window.len);
         places.into_iter().find(|&place| !is_finite(place))
     }
+
+    /// Is all finite, where this was found not to be?
+    fn answer(&self, found: Option<usize>) -> Result<bool> {
+        match found {
+            Some(place) if self.faults => Err(self.error(place)),
+            found => Ok(found.is_none()),
+        }
+    }
 }
 
 impl Kernels for FiniteCheck {
     fn name(&self) -> &'static str {
-        "require_finite"
+        if self.faults { "require_finite" } else { "all_finite" }
     }
 
     fn layout(&self, _: usize) -> Layout {
@@ -41,14 +50,9 @@ impl Kernels for FiniteCheck {
             HostBuffer::F64(numbers) => self.first(|place| numbers[place].is_finite()),
             _ => unreachable!("only floats are checked"),
         };
-        match (found, &mut outputs[0]) {
-            (Some(place), _) => Err(self.error(place)),
-            (None, HostBuffer::Bool(result)) => {
-                result.fill(true);
-                Ok(())
-            }
-            _ => unreachable!("the result is a bool"),
-        }
+        let HostBuffer::Bool(result) = &mut outputs[0] else { unreachable!("the result is a bool") };
+        result.fill(self.answer(found)?);
+        Ok(())
     }
 
     /// A look at each number.
@@ -77,20 +81,16 @@ impl Structured for FiniteCheck {
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
         let Block::F64(numbers) = &inputs[0].values else { unreachable!("only floats are checked") };
-        match self.first(|place| numbers[place].is_finite()) {
-            Some(place) => Err(self.error(place)),
-            None => {
-                let Meta { shape, dtype } = outputs[0].clone();
-                Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![true]) }])
-            }
-        }
+        let answer = self.answer(self.first(|place| numbers[place].is_finite()))?;
+        let Meta { shape, dtype } = outputs[0].clone();
+        Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![answer]) }])
     }
 }
 
 impl FiniteCheck {
     fn shader(&self) -> Shader {
         let mut shader = Shader::new(self.name(), Tier::General);
-        shader.checks = Some(Checked::Finite(self.clone()));
+        shader.checks = self.faults.then(|| Checked::Finite(self.clone()));
         shader
     }
 
@@ -101,7 +101,10 @@ impl FiniteCheck {
         let to = windows.last().map_or(0, |window| window.start + window.len);
         let mut shader = self.shader();
         let (first, count) = (shader.params.size(from), shader.params.size(windows.len()));
-        let fault = shader::fault(&mut shader.params, call.node, "place");
+        let fault = match self.faults {
+            true => shader::fault(&mut shader.params, call.node, "place"),
+            false => String::new(),
+        };
         let bounds = shader.params.list.len();
         for window in windows {
             shader.params.size(window.start);
@@ -109,7 +112,9 @@ impl FiniteCheck {
         }
         shader.bind_elements(Bound::Input(0), "numbers", dtype, false);
         shader.bind(Bound::Output(0), "result", "atomic<u32>");
-        shader.bind_status();
+        if self.faults {
+            shader.bind_status();
+        }
         shader.add(&format!(
             "fn bound(k: u32) -> u32 {{ return params[({bounds}u + k) / 4u][({bounds}u + k) % 4u]; }}\n"
         ));
@@ -161,17 +166,19 @@ mod tests {
             Window { start, len, parameter }
         };
         let windows = lens.iter().enumerate().map(&mut window).collect();
-        (FiniteCheck { asker: "Adam", what: "gradient", windows }, end)
+        (FiniteCheck { asker: "Adam", what: "gradient", windows, faults: true }, end)
     }
 
     #[test]
     fn shaders_are_valid() {
         for dtype in [DType::F16, DType::F32] {
             for (lens, programs) in [(&[1][..], 2), (&[7, 64, 65, 5_000_000], 2), (&[3; 1030], 3)] {
-                let (op, len) = check(lens);
-                let op = StructuredOp::RequireFinite(op);
-                let made = validate(&call(op, &[(&[len], dtype)], &[(&[], DType::Bool)]));
-                assert_eq!(made.len(), programs);
+                let (check, len) = check(lens);
+                for faults in [true, false] {
+                    let op = StructuredOp::RequireFinite(FiniteCheck { faults, ..check.clone() });
+                    let made = validate(&call(op, &[(&[len], dtype)], &[(&[], DType::Bool)]));
+                    assert_eq!(made.len(), programs);
+                }
             }
         }
     }

@@ -119,6 +119,6 @@ fn the_others_work_once_on_each_element() {
     assert_eq!(flops(StructuredOp::Pack(pack), &[&[60], &[64]], &[&[128]]), 0, "copies");
 
     let windows = [(0, 7), (64, 30)].map(|(start, len)| Numbers { start, len, parameter: 0 });
-    let finite = FiniteCheck { asker: "Adam", what: "gradient", windows: windows.into() };
+    let finite = FiniteCheck { asker: "Adam", what: "gradient", windows: windows.into(), faults: true };
     assert_eq!(flops(StructuredOp::RequireFinite(finite), &[&[94]], &[&[]]), 37);
 }

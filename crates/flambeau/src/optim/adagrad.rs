@@ -4,6 +4,7 @@ use super::FirstOrder;
 use super::rule::{Given, Rule, Update, check_not_negative};
 use crate::error::Result;
 use crate::settings::Settings;
+use crate::tensor::Operand;
 use serde::{Deserialize, Serialize};
 
 /// The settings of [`Adagrad`]; the defaults are PyTorch's.
@@ -72,8 +73,15 @@ impl Rule for AdagradOptions {
     fn update(&self, given: &Given) -> Result<Update> {
         let grad = given.gradient(self.maximize, self.weight_decay)?;
         let rate = self.learning_rate / (1.0 + (given.step - 1) as f64 * self.learning_rate_decay);
+        let rate: Operand = match given.count().filter(|_| self.learning_rate_decay != 0.0) {
+            None => (-rate).into(),
+            Some(count) => {
+                let slower = count.try_sub(1.0)?.try_mul(self.learning_rate_decay)?.try_add(1.0)?;
+                slower.try_reciprocal()?.try_mul(-self.learning_rate)?.into()
+            }
+        };
         let sum = given.remember(0, &given.states[0].try_add(grad.try_mul(&grad)?)?)?;
-        let change = grad.try_mul(-rate)?.try_div(sum.try_sqrt()?.try_add(self.eps)?)?;
+        let change = grad.try_mul(rate)?.try_div(sum.try_sqrt()?.try_add(self.eps)?)?;
         Ok(Update { value: given.value.try_add(change)?, states: vec![sum] })
     }
 

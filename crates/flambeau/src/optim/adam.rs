@@ -202,15 +202,23 @@ fn descend(
     let (correction1, correction2) = (1.0 - beta1.powf(step), 1.0 - beta2.powf(step));
     let change = -learning_rate / correction1;
     let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2, correction2.sqrt(), eps, change, decay_number];
-    let settings = [i64::from(maximize), decay as i64];
-    given.update(&ADAM, &settings, &numbers)
+    let settings = [i64::from(maximize), decay as i64, given.states.len() as i64];
+    let Some(count) = given.count() else { return given.update(&ADAM, &settings, &numbers, &[]) };
+    let [correction1, correction2] = [beta1, beta2].map(|beta| Given::bias_correction(count, beta));
+    let change = correction1?.try_reciprocal()?.try_mul(-learning_rate)?;
+    given.update(&ADAM, &settings, &numbers, &[&correction2?.try_sqrt()?, &change])
 }
 
-/// Of θ, g, m, v and, for AMSGrad, the largest v; settings: is it maximised, and the kind of decay.
+/// Of θ, g, m, v and, for AMSGrad, the largest v; settings: is it maximised, the kind of decay, and how many states there are.
+/// After these √(1 − β₂ᵗ) and −lr / (1 − β₁ᵗ) follow where only the device knows t.
 static ADAM: Composite = Composite::guarded("adam", |of| {
-    let [value, grad, mean, square, largest @ ..] = of.inputs else { unreachable!("θ, g, m and v") };
-    let [beta1, rest1, beta2, rest2, root_correction, eps, rate, decay] =
+    let [value, grad, mean, square, rest @ ..] = of.inputs else { unreachable!("θ, g, m and v") };
+    let (largest, of_step) = rest.split_at(of.settings[2] as usize - 2);
+    let [beta1, rest1, beta2, rest2, mut root_correction, eps, mut rate, decay] =
         std::array::from_fn(|index| of.number(index, value));
+    if let [known_root, known_rate] = of_step {
+        (root_correction, rate) = (known_root.clone(), known_rate.clone());
+    }
     let healthy = value.healthy()?;
     let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
     let mut start = value.clone();

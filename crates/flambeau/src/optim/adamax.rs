@@ -69,8 +69,15 @@ impl Rule for AdamaxOptions {
         let mean = given.remember_mean(0, &grad, beta1)?;
         let largest = given.states[1].try_mul(beta2)?.try_maximum(grad.try_abs()?.try_add(self.eps)?)?;
         let largest = given.remember(1, &largest)?;
-        let rate = self.learning_rate / (1.0 - beta1.powf(given.step as f64));
-        let value = given.value.try_add(mean.try_mul(-rate)?.try_div(&largest)?)?;
+        let direction = match given.count() {
+            None => mean.try_mul(-self.learning_rate / (1.0 - beta1.powf(given.step as f64)))?,
+            Some(count) => {
+                let rate =
+                    Given::bias_correction(count, beta1)?.try_reciprocal()?.try_mul(-self.learning_rate)?;
+                mean.try_mul(&rate)?
+            }
+        };
+        let value = given.value.try_add(direction.try_div(&largest)?)?;
         Ok(Update { value, states: vec![mean, largest] })
     }
 

@@ -1,6 +1,7 @@
 //! The optimizer that a rule makes: groups of parameters, each with its own settings, over shared slots.
 
 use super::Optimizer;
+use super::grad_scaler::ScaledStep;
 use super::rule::{Rule, check_step};
 use super::slots::Slots;
 use crate::error::{Error, Result, expect};
@@ -43,6 +44,9 @@ pub struct FirstOrder<R> {
     slots: Slots,
     groups: Vec<Settings<R>>,
 }
+
+/// What the state calls the number of steps that a gradient scaler has skipped.
+const SKIPPED: &str = "skipped_steps";
 
 /// The settings of a group, and how many parameters it has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,6 +121,14 @@ impl<R: Rule> FirstOrder<R> {
         &self.groups[group].options
     }
 
+    fn step_with(&mut self, scaled: Option<&mut ScaledStep>) -> Result<()> {
+        let groups = &self.groups;
+        for Settings { options, .. } in groups {
+            check_step(R::NAME, options.learning_rate(), options.momentum())?;
+        }
+        self.slots.step(&|group, given| groups[group].options.update(given), scaled)
+    }
+
     /// The settings of the group that each parameter is in.
     fn options_by_parameter(groups: &[Settings<R>]) -> impl Iterator<Item = &R> {
         groups.iter().flat_map(|group| std::iter::repeat_n(&group.options, group.parameters))
@@ -125,11 +137,11 @@ impl<R: Rule> FirstOrder<R> {
 
 impl<R: Rule> Optimizer for FirstOrder<R> {
     fn step(&mut self) -> Result<()> {
-        let groups = &self.groups;
-        for Settings { options, .. } in groups {
-            check_step(R::NAME, options.learning_rate(), options.momentum())?;
-        }
-        self.slots.step(&|group, given| groups[group].options.update(given))
+        self.step_with(None)
+    }
+
+    fn step_scaled(&mut self, scaled: &mut ScaledStep) -> Result<()> {
+        self.step_with(Some(scaled))
     }
 
     fn zero_grad(&self) {
@@ -165,7 +177,8 @@ impl<R: Rule> Optimizer for FirstOrder<R> {
     }
 }
 
-/// The tensors are named `<parameter's number>.<state's name>`; PyTorch's names where it has them.
+/// The tensors are named `<parameter's number>.<state's name>`; PyTorch's names where it has them. Where a gradient scaler may
+/// have skipped steps, `<parameter's number>.skipped_steps` says how many of its steps were.
 impl<R: Rule> Stateful for FirstOrder<R> {
     fn state(&self) -> State {
         let mut state = State::default();
@@ -175,12 +188,13 @@ impl<R: Rule> Stateful for FirstOrder<R> {
         state.set("steps", self.slots.steps());
         let options = Self::options_by_parameter(&self.groups);
         let tensors = self.slots.states().into_iter().zip(options).enumerate();
-        state.tensors = tensors
-            .flat_map(|(index, (states, options))| {
-                let names = options.states().into_iter().map(move |(name, _)| format!("{index}.{name}"));
-                names.zip(states)
-            })
-            .collect();
+        let named = tensors.flat_map(|(index, (states, options))| {
+            let names = options.states().into_iter().map(move |(name, _)| format!("{index}.{name}"));
+            names.zip(states)
+        });
+        let skipped = self.slots.skipped().into_iter().enumerate();
+        let skipped = skipped.filter_map(|(index, skipped)| Some((format!("{index}.{SKIPPED}"), skipped?)));
+        state.tensors = named.chain(skipped).collect();
         state
     }
 
@@ -212,7 +226,9 @@ impl<R: Rule> Stateful for FirstOrder<R> {
                 .map(|(name, _)| find(state, &format!("{index}.{name}"), parameter));
             states.push(found.collect::<Result<_>>()?);
         }
-        self.slots.load(&steps, &states)?;
+        let skipped = (0..steps.len()).map(|index| state.tensors.get(&format!("{index}.{SKIPPED}")));
+        let skipped: Vec<Option<&Tensor>> = skipped.collect();
+        self.slots.load(&steps, &states, &skipped)?;
         self.groups = groups;
         Ok(())
     }

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 
-/// Elements between possible starts: 256 bytes of 32-bit numbers, WebGPU's alignment of bindings.
-const ALIGNMENT: usize = 64;
+/// Elements between possible starts: 256 bytes of f16, WebGPU's alignment of bindings.
+const ALIGNMENT: usize = 128;
 /// Elements of one flat tensor at most, unless a single window is larger: well below every device's binding limit.
 pub(super) const MAX_ELEMENTS: usize = 1 << 24;
 

@@ -34,6 +34,7 @@ pub mod catalogue;
 mod ema;
 mod first_order;
 mod flat;
+mod grad_scaler;
 mod lbfgs;
 mod line_search;
 mod lion;
@@ -52,6 +53,7 @@ pub use adam::{Adam, AdamOptions, AdamW, AdamWOptions};
 pub use adamax::{Adamax, AdamaxOptions};
 pub use ema::Ema;
 pub use first_order::{FirstOrder, Group};
+pub use grad_scaler::{GradScaler, GradScalerOptions, ScaledStep};
 pub use lbfgs::{Lbfgs, LbfgsOptions, LineSearch};
 pub use lion::{Lion, LionOptions};
 pub use muon::{Muon, MuonOptions};
@@ -62,7 +64,7 @@ pub use rule::{Given, Rule, Update};
 pub use scheduler::{LrScheduler, Scheduler};
 pub use sgd::{Sgd, SgdOptions};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::Stateful;
 use crate::nn::Parameter;
 
@@ -85,6 +87,13 @@ use crate::nn::Parameter;
 pub trait Optimizer: Stateful {
     /// Moves every parameter that has a gradient. When it fails, parameters and state are as they were.
     fn step(&mut self) -> Result<()>;
+
+    /// A step with gradients of a scaled loss, which is skipped if one is not finite: what [`GradScaler::step`] calls. An error
+    /// for optimizers that cannot do without knowing whether it was, such as [`Lbfgs`].
+    fn step_scaled(&mut self, scaled: &mut ScaledStep) -> Result<()> {
+        let _ = scaled;
+        Err(Error::argument("GradScaler::step", "this optimizer does not take scaled gradients"))
+    }
 
     /// Forgets the gradients.
     fn zero_grad(&self);

@@ -68,6 +68,7 @@ impl Rule for NAdamOptions {
     }
 
     fn update(&self, given: &Given) -> Result<Update> {
+        given.require_known_step(Self::NAME)?;
         let grad = given.gradient(false, self.weight_decay)?;
         let (beta1, beta2) = self.betas;
         let mean = given.remember_mean(0, &grad, beta1)?;

@@ -19,13 +19,38 @@ pub struct Given<'a> {
     pub grad: &'a Tensor,
     /// What the rule remembers, in the order of [`Rule::states`].
     pub states: &'a [Tensor],
-    /// This step's number t, from 1.
+    /// This step's number t, from 1. Where a [`GradScaler`](super::GradScaler) may have skipped steps before, only the device
+    /// knows: then it is the number of steps that were tried, and [`count`](Given::count) is t.
     pub step: u64,
+    /// The step's number as the device knows it, F32 of shape (), if steps may have been skipped.
+    pub(super) count: Option<&'a Tensor>,
     /// True as long as the device has seen no fault.
     pub(super) healthy: &'a Tensor,
 }
 
 impl Given<'_> {
+    /// This step's number t as a tensor of shape (), where steps may have been skipped before: then only the device knows it.
+    pub fn count(&self) -> Option<&Tensor> {
+        self.count
+    }
+
+    /// An error where only the device knows t: for formulas whose numbers the host must know.
+    pub(super) fn require_known_step(&self, optimizer: &'static str) -> Result<()> {
+        match self.count {
+            None => Ok(()),
+            Some(_) => {
+                let message = "its numbers depend on how many steps a GradScaler has skipped, which only the device knows; \
+                               use Adam or AdamW in mixed precision";
+                Err(Error::argument(optimizer, message))
+            }
+        }
+    }
+
+    /// 1 − βᵗ, of shape (), where only the device knows t: −(e^(t log β) − 1), which is precise for β near 1.
+    pub(super) fn bias_correction(count: &Tensor, beta: f64) -> Result<Tensor> {
+        count.try_mul(beta.ln())?.try_expm1()?.try_neg()
+    }
+
     /// The new value of a state, as long as the device has seen no fault; then it stays what it was. The rest of a
     /// formula should go on with this one: everything is then computed by one kernel.
     pub fn remember(&self, state: usize, new: &Tensor) -> Result<Tensor> {
@@ -43,14 +68,16 @@ impl Given<'_> {
         self.remember(state, &self.states[state].try_mul(keep)?.try_add(square)?)
     }
 
-    /// What a composite makes of θ, g and the states: the new θ and the new states, in this order.
+    /// What a composite makes of θ, g, the states, and what only the device knows: the new θ and the new states, in this order.
     pub(super) fn update(
         &self,
         formula: &'static Composite,
         settings: &[i64],
         numbers: &[f64],
+        known: &[&Tensor],
     ) -> Result<Update> {
-        let inputs: SmallVec<[&Tensor; 6]> = [self.value, self.grad].into_iter().chain(self.states).collect();
+        let operands = [self.value, self.grad].into_iter().chain(self.states).chain(known.iter().copied());
+        let inputs: SmallVec<[&Tensor; 8]> = operands.collect();
         let outputs = (0..=self.states.len()).map(|_| self.value.meta().clone()).collect();
         let mut results = Tensor::composite(formula, settings, &inputs, numbers, outputs)?.into_iter();
         let value = results.next().expect("an update has the new value");

@@ -77,7 +77,13 @@ impl Rule for SgdOptions {
         let share = if given.step == 1 { 1.0 } else { 1.0 - self.dampening };
         let numbers = [-self.learning_rate, self.weight_decay, self.momentum, share];
         let settings = [self.maximize, self.weight_decay != 0.0, self.nesterov].map(i64::from);
-        given.update(&SGD, &settings, &numbers)
+        match given.count().filter(|_| self.dampening != 0.0 && self.momentum != 0.0) {
+            None => given.update(&SGD, &settings, &numbers, &[]),
+            Some(count) => {
+                let share = count.try_eq(1.0)?.try_where_cond(count.ones_like(), 1.0 - self.dampening)?;
+                given.update(&SGD, &settings, &numbers, &[&share])
+            }
+        }
     }
 
     fn learning_rate(&self) -> f64 {
@@ -97,10 +103,14 @@ impl Rule for SgdOptions {
     }
 }
 
-/// Of θ, g and, with momentum, its buffer; settings: is it maximised, is there weight decay, is it Nesterov's.
+/// Of θ, g and, with momentum, its buffer; settings: is it maximised, is there weight decay, is it Nesterov's. The gradient's
+/// share follows where only the device knows whether this is the first step.
 static SGD: Composite = Composite::guarded("sgd", |of| {
     let [value, grad, buffer @ ..] = of.inputs else { unreachable!("θ and g") };
-    let [rate, decay, momentum, share] = std::array::from_fn(|index| of.number(index, value));
+    let [rate, decay, momentum, mut share] = std::array::from_fn(|index| of.number(index, value));
+    if let [_, known] = buffer {
+        share = known.clone();
+    }
     let healthy = value.healthy()?;
     let mut grad = if of.settings[0] == 1 { grad.try_neg()? } else { grad.clone() };
     if of.settings[1] == 1 {

@@ -6,8 +6,9 @@
 //! was left out, another was frozen), the chunk is divided for good.
 
 use super::flat::{Layout, MAX_ELEMENTS};
+use super::grad_scaler::{ScaledStep, check_dtype};
 use super::rule::{Given, Update, check_distinct};
-use crate::autograd::no_grad_guard;
+use crate::autograd::{no_grad_guard, set_autocast_enabled};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -44,13 +45,17 @@ struct Chunk {
     layout: Layout,
     value: Tensor,
     states: Vec<Tensor>,
+    /// How many of the members' steps a gradient scaler has skipped (I32), if one is in use: only the device knows.
+    skipped: Option<Tensor>,
+    /// The value in f16, written with it, where mixed precision asks for one.
+    lower: Option<Tensor>,
     /// The members have not been given their windows yet.
     fresh: bool,
 }
 
 impl Chunk {
     fn tensors(&self) -> impl Iterator<Item = Value> {
-        self.states.iter().chain([&self.value]).map(|tensor| tensor.value().clone())
+        self.states.iter().chain([&self.value]).chain(&self.skipped).map(|tensor| tensor.value().clone())
     }
 }
 
@@ -63,6 +68,31 @@ struct ChunkUpdate {
     /// What chooses between old and new.
     healthy: Tensor,
     update: Update,
+    /// How many steps have been skipped, this one included.
+    skipped: Option<Tensor>,
+    /// The new value in f16, where mixed precision asks for one.
+    lower: Option<Tensor>,
+}
+
+impl ChunkUpdate {
+    fn tensors(&self) -> impl Iterator<Item = Value> {
+        let Update { value, states } = &self.update;
+        let all = states.iter().chain([value]).chain(&self.skipped).chain(&self.lower);
+        all.map(|tensor| tensor.value().clone())
+    }
+}
+
+/// A step of a chunk that has been evaluated.
+struct Stepped {
+    chunk: usize,
+    update: Update,
+    skipped: Option<Tensor>,
+    lower: Option<Tensor>,
+}
+
+/// The number of a step, of which some before were skipped (I32), as F32.
+fn count_on_device(step: u64, skipped: &Tensor) -> Result<Tensor> {
+    skipped.try_rsub(step as i64)?.try_to_dtype(DType::F32)
 }
 
 /// A rule, told which group it is for. Not a type parameter: the code below exists once for all optimizers.
@@ -145,7 +175,8 @@ impl Slots {
             let options = (value.dtype(), &self.device);
             let states = states.iter().map(|&initial| Tensor::try_full(layout.shape(), initial, options));
             let members = list.iter().map(|index| first + index).collect();
-            Ok(Chunk { group, members, states: states.collect::<Result<_>>()?, layout, value, fresh: true })
+            let states = states.collect::<Result<_>>()?;
+            Ok(Chunk { group, members, states, layout, value, skipped: None, lower: None, fresh: true })
         };
         lists.iter().map(chunk).collect()
     }
@@ -157,6 +188,9 @@ impl Slots {
                 let slot = &mut self.slots[member];
                 slot.parameter.try_set(&window)?;
                 slot.given = window;
+            }
+            if let Some(lower) = chunk.lower.take() {
+                Slots::lower_copies(&self.slots, chunk, &lower);
             }
             chunk.fresh = false;
         }
@@ -171,31 +205,40 @@ impl Slots {
         self.slots.iter().map(|slot| &slot.parameter)
     }
 
-    /// Applies a rule, which is told the group, to every parameter that learns and has a gradient.
-    pub fn step(&mut self, rule: &GroupRule) -> Result<()> {
+    /// Applies a rule, which is told the group, to every parameter that learns and has a gradient. With scaled gradients nothing
+    /// moves if one of them is not finite.
+    pub fn step(&mut self, rule: &GroupRule, scaled: Option<&mut ScaledStep>) -> Result<()> {
         self.forget_void_steps();
         let undivided;
-        let updates: Vec<(usize, Update)> = {
+        let (updates, mut written): (Vec<Stepped>, Vec<Value>) = {
             let mut updates: Vec<ChunkUpdate> = Vec::with_capacity(self.chunks.len());
-            let _guard = no_grad_guard();
+            let (_guard, _plain) = (no_grad_guard(), set_autocast_enabled(false));
             let gradients: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
             undivided = self.divide(&gradients)?;
+            if scaled.is_some() {
+                self.count_skipped_steps()?;
+            }
+            let inverse = scaled.as_ref().and_then(|scaled| scaled.inverse.clone());
             for (index, chunk) in self.chunks.iter().enumerate() {
                 let parts: Option<Vec<Tensor>> =
                     chunk.members.iter().map(|&member| gradients[member].clone()).collect();
                 if let Some(parts) = parts {
-                    updates.push(self.update(index, &parts, rule)?);
+                    updates.push(self.update(index, &parts, rule, inverse.as_ref())?);
                 }
             }
-            if self.requires_finite {
-                self.refuse_what_is_not_finite(&mut updates)?;
+            match scaled {
+                Some(scaled) => self.skip_what_is_not_finite(&mut updates, scaled)?,
+                None if self.requires_finite => self.refuse_what_is_not_finite(&mut updates)?,
+                None => {}
             }
+            self.copy_to_lower(&mut updates)?;
+            let written = updates.iter().flat_map(ChunkUpdate::tensors).collect();
             // The step evaluates everything that is held: let go of what only led here.
-            updates.into_iter().map(|of| (of.chunk, of.update)).collect()
+            let stepped =
+                |ChunkUpdate { chunk, update, skipped, lower, .. }| Stepped { chunk, update, skipped, lower };
+            (updates.into_iter().map(stepped).collect(), written)
         };
-        let new = updates.iter().flat_map(|(_, update)| update.states.iter().chain([&update.value]));
-        let moved_only = self.chunks.iter().filter(|chunk| chunk.fresh).flat_map(Chunk::tensors);
-        let written: Vec<Value> = new.map(|tensor| tensor.value().clone()).chain(moved_only).collect();
+        written.extend(self.chunks.iter().filter(|chunk| chunk.fresh).flat_map(Chunk::tensors));
         let run = match self.device.evaluate_with_held(&written) {
             Ok(run) => run,
             Err(error) => {
@@ -204,8 +247,12 @@ impl Slots {
             }
         };
         let mut moved = Vec::with_capacity(updates.len());
-        for (index, Update { value, states }) in updates {
-            let chunk = &mut self.chunks[index];
+        for Stepped { chunk, update: Update { value, states }, skipped, lower } in updates {
+            let chunk = &mut self.chunks[chunk];
+            chunk.lower = lower.map(|lower| lower.alone()).transpose()?;
+            if let Some(skipped) = skipped {
+                chunk.skipped = Some(skipped.alone()?);
+            }
             // The next step then has the structure of this one, in which they were apart.
             chunk.value = value.alone()?;
             chunk.states = states.iter().map(Tensor::alone).collect::<Result<_>>()?;
@@ -253,14 +300,30 @@ impl Slots {
                     layout.gather(&places.iter().map(|&place| state[place].clone()).collect::<Vec<_>>())
                 };
                 let states = states.iter().map(picked).collect::<Result<_>>()?;
-                chunks.push(Chunk { group: chunk.group, members, layout, value, states, fresh: true });
+                let (group, skipped) = (chunk.group, chunk.skipped.clone());
+                chunks.push(Chunk {
+                    group,
+                    members,
+                    layout,
+                    value,
+                    states,
+                    skipped,
+                    lower: None,
+                    fresh: true,
+                });
             }
         }
         Ok(Some(std::mem::replace(&mut self.chunks, chunks)))
     }
 
     /// The rule's result for a chunk, which takes effect only as long as the device has seen no fault.
-    fn update(&self, index: usize, gradients: &[Tensor], rule: &GroupRule) -> Result<ChunkUpdate> {
+    fn update(
+        &self,
+        index: usize,
+        gradients: &[Tensor],
+        rule: &GroupRule,
+        inverse: Option<&Tensor>,
+    ) -> Result<ChunkUpdate> {
         let chunk = &self.chunks[index];
         let members = || chunk.members.iter().map(|&member| &self.slots[member]);
         let value = match members().all(|slot| slot.parameter.holds(&slot.given)) {
@@ -272,7 +335,16 @@ impl Slots {
         let gradient = chunk.layout.gather(gradients)?;
         let step = self.slots[chunk.members[0]].steps + 1;
         let healthy = value.healthy()?;
-        let given = Given { value: &value, grad: &gradient, states: &chunk.states, step, healthy: &healthy };
+        let count = chunk.skipped.as_ref().map(|skipped| count_on_device(step, skipped)).transpose()?;
+        let unscaled = match inverse {
+            Some(inverse) => {
+                check_dtype(&gradient)?;
+                gradient.try_mul(&inverse.try_to_dtype(gradient.dtype())?)?
+            }
+            None => gradient.clone(),
+        };
+        let (grad, states, count) = (&unscaled, &chunk.states[..], count.as_ref());
+        let given = Given { value: &value, grad, states, step, count, healthy: &healthy };
         let Update { value: new, states } = rule(chunk.group, &given)?;
         let guard = |(state, new): (usize, Tensor)| match new.is_chosen_by(&healthy) {
             true => Ok(new),
@@ -281,7 +353,82 @@ impl Slots {
         let states = states.into_iter().enumerate().map(guard).collect::<Result<_>>()?;
         let new = if new.is_chosen_by(&healthy) { new } else { healthy.try_where_cond(&new, &value)? };
         let update = Update { states, value: new };
-        Ok(ChunkUpdate { chunk: index, gradient, value, healthy, update })
+        Ok(ChunkUpdate { chunk: index, gradient, value, healthy, update, skipped: None, lower: None })
+    }
+
+    /// Where a forward pass has taken parameters in f16, the update writes them in f16, too, so that the next need not cast them.
+    fn copy_to_lower(&self, updates: &mut [ChunkUpdate]) -> Result<()> {
+        for ChunkUpdate { chunk, update, lower, .. } in updates {
+            let mut members = self.chunks[*chunk].members.iter();
+            if members.any(|&member| self.slots[member].parameter.wants_lower_copy()) {
+                *lower = Some(update.value.try_to_dtype(DType::F16)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the members of a chunk their f16 copies, as windows of one tensor.
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    fn lower_copies(slots: &[Slot], chunk: &Chunk, lower: &Tensor) {
+        for (&member, copy) in chunk.members.iter().zip(chunk.layout.windows(lower)) {
+            let Slot { parameter, given, .. } = &slots[member];
+            parameter.set_lower_copy(given, copy);
+        }
+    }
+
+    /// From now on the device counts the steps that a gradient scaler skips.
+    fn count_skipped_steps(&mut self) -> Result<()> {
+        for chunk in self.chunks.iter_mut().filter(|chunk| chunk.skipped.is_none()) {
+            chunk.skipped = Some(Tensor::try_from_slice(&[0_i32], (), &self.device)?);
+        }
+        Ok(())
+    }
+
+    /// Looks at every gradient, still scaled, unless that has been done. One number among them that is not finite, and no chunk
+    /// changes, but for its count of skipped steps.
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    fn skip_what_is_not_finite(&self, updates: &mut [ChunkUpdate], scaled: &mut ScaledStep) -> Result<()> {
+        let finite = match &scaled.finite {
+            Some(finite) => finite.clone(),
+            None => match self.all_finite(updates, "gradient", false)? {
+                Some(finite) => finite,
+                None => return Err(Error::argument("GradScaler::step", "no parameter has a gradient")),
+            },
+        };
+        for ChunkUpdate { chunk, value, healthy, update, skipped, .. } in updates.iter_mut() {
+            let chunk = &self.chunks[*chunk];
+            let old = chunk.states.iter().chain([&*value]);
+            for (new, old) in update.states.iter_mut().chain([&mut update.value]).zip(old) {
+                *new = healthy.try_where_cond(finite.try_where_cond(&*new, old)?, old)?;
+            }
+            if let Some(before) = &chunk.skipped {
+                let after = finite.try_where_cond(before, before.try_add(1)?)?;
+                *skipped = Some(before.healthy()?.try_where_cond(after, before)?);
+            }
+        }
+        (scaled.on_checked)(&finite)
+    }
+
+    /// Are these numbers of all chunks finite? None if there are no chunks.
+    fn all_finite(
+        &self,
+        updates: &[ChunkUpdate],
+        what: &'static str,
+        faults: bool,
+    ) -> Result<Option<Tensor>> {
+        let mut all_finite: Option<Tensor> = None;
+        for ChunkUpdate { chunk, gradient, update, .. } in updates {
+            let Chunk { layout, members, .. } = &self.chunks[*chunk];
+            let window = |((start, len), &parameter)| Window { start, len, parameter };
+            let windows = layout.places().zip(&**members).map(window).collect();
+            let numbers = if what == "gradient" { gradient } else { &update.value };
+            let finite = numbers.all_finite(FiniteCheck { asker: self.optimizer, what, windows, faults })?;
+            all_finite = Some(match all_finite {
+                Some(others) => others.try_logical_and(&finite)?,
+                None => finite,
+            });
+        }
+        Ok(all_finite)
     }
 
     /// Looks at every gradient, then at every new value. One number among them that is not finite is a fault, and then no
@@ -289,20 +436,7 @@ impl Slots {
     #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
     fn refuse_what_is_not_finite(&self, updates: &mut [ChunkUpdate]) -> Result<()> {
         for what in ["gradient", "new value"] {
-            let mut all_finite: Option<Tensor> = None;
-            for ChunkUpdate { chunk, gradient, update, .. } in updates.iter() {
-                let Chunk { layout, members, .. } = &self.chunks[*chunk];
-                let window = |((start, len), &parameter)| Window { start, len, parameter };
-                let windows = layout.places().zip(&**members).map(window).collect();
-                let numbers = if what == "gradient" { gradient } else { &update.value };
-                let check = FiniteCheck { asker: self.optimizer, what, windows };
-                let finite = numbers.require_finite(check)?;
-                all_finite = Some(match all_finite {
-                    Some(others) => others.try_logical_and(&finite)?,
-                    None => finite,
-                });
-            }
-            let Some(all_finite) = all_finite else { return Ok(()) };
+            let Some(all_finite) = self.all_finite(updates, what, true)? else { return Ok(()) };
             for ChunkUpdate { chunk, value, healthy, update, .. } in updates.iter_mut() {
                 let old = self.chunks[*chunk].states.iter().chain([&*value]);
                 for (new, old) in update.states.iter_mut().chain([&mut update.value]).zip(old) {
@@ -353,8 +487,17 @@ impl Slots {
         states
     }
 
-    /// Takes up steps and states of all parameters, which fit them.
-    pub fn load(&mut self, steps: &[u64], states: &[Vec<Tensor>]) -> Result<()> {
+    /// How many of each parameter's steps have been skipped, if a gradient scaler is in use.
+    pub fn skipped(&self) -> Vec<Option<Tensor>> {
+        let mut skipped = vec![None; self.slots.len()];
+        for chunk in &self.chunks {
+            chunk.members.iter().for_each(|&member| skipped[member] = chunk.skipped.clone());
+        }
+        skipped
+    }
+
+    /// Takes up steps and states of all parameters, which fit them, and how many of the steps were skipped.
+    pub fn load(&mut self, steps: &[u64], states: &[Vec<Tensor>], skipped: &[Option<&Tensor>]) -> Result<()> {
         let mut loaded = Vec::with_capacity(self.chunks.len());
         for chunk in &self.chunks {
             let count = states[chunk.members[0]].len();
@@ -368,6 +511,7 @@ impl Slots {
         self.device.evaluate_guarded(&values.collect::<Vec<_>>())?;
         for (chunk, states) in self.chunks.iter_mut().zip(loaded) {
             chunk.states = states;
+            chunk.skipped = skipped[chunk.members[0]].map(Tensor::detach);
         }
         self.slots.iter_mut().zip(steps).for_each(|(slot, &steps)| slot.steps = steps);
         self.recent.clear();

@@ -21,9 +21,9 @@ impl Tensor {
         Tensor::from_op(op, &flat, Meta::new([len], tensors[0].dtype()))
     }
 
-    /// True; a fault if a number in the windows that the check names is not finite.
+    /// Are the numbers in the windows that the check names finite? If it faults, one that is not is a fault.
     #[track_caller]
-    pub(crate) fn require_finite(&self, check: FiniteCheck) -> Result<Tensor> {
+    pub(crate) fn all_finite(&self, check: FiniteCheck) -> Result<Tensor> {
         let op = Op::Structured(StructuredOp::RequireFinite(check));
         Tensor::from_op(op, &[self.detach()], Meta::new([], DType::Bool))
     }
@@ -45,7 +45,7 @@ impl Tensor {
     }
 
     /// The part of this flat, evaluated tensor that starts at `start`, in that shape, as a value of its own: on the
-    /// GPU it shares the memory. Starts must be multiples of 64. None if the tensor has not been evaluated.
+    /// GPU it shares the memory. Starts must be multiples of 256 bytes. None if the tensor has not been evaluated.
     #[track_caller]
     pub(crate) fn evaluated_part(&self, start: usize, shape: &Shape) -> Option<Tensor> {
         let whole = self.value().storage()?;

@@ -6,7 +6,7 @@ use super::trainer::Trainer;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::io::Checkpoints;
 use crate::nn::Module;
-use crate::optim::{Ema, Scheduler};
+use crate::optim::{Ema, GradScaler, Scheduler};
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::PathBuf;
 
@@ -32,6 +32,7 @@ pub(super) struct Options {
     pub scheduler: Option<(Box<dyn Scheduler>, SchedulePer)>,
     pub early_stopping: Option<EarlyStopping>,
     pub ema: Option<Ema>,
+    pub scaler: Option<GradScaler>,
     pub callbacks: Vec<Callback>,
     #[cfg(not(target_arch = "wasm32"))]
     pub checkpoints: Option<(Checkpoints, u64)>,
@@ -50,6 +51,7 @@ impl Default for Options {
             scheduler: None,
             early_stopping: None,
             ema: None,
+            scaler: None,
             callbacks: Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
             checkpoints: None,
@@ -113,6 +115,14 @@ impl<M: Module> Trainer<M> {
     #[must_use]
     pub fn with_ema(mut self, ema: Ema) -> Self {
         self.options.ema = Some(ema);
+        self
+    }
+
+    /// Trains and evaluates in mixed precision: losses are made in a scope of [`autocast`](crate::autograd::autocast), and
+    /// scaled by this. The model's parameters stay f32. The device must have f16.
+    #[must_use]
+    pub fn with_amp(mut self, scaler: GradScaler) -> Self {
+        self.options.scaler = Some(scaler);
         self
     }
 

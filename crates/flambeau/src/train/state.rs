@@ -49,6 +49,9 @@ impl<M: Module> Trainer<M> {
         if let Some(ema) = &self.options.ema {
             states.push(("ema", ema.state()));
         }
+        if let Some(scaler) = &self.options.scaler {
+            states.push(("scaler", scaler.state()));
+        }
         states
     }
 
@@ -68,6 +71,9 @@ impl<M: Module> Trainer<M> {
         }
         if let Some(ema) = &mut self.options.ema {
             ema.load_state(part("ema")?)?;
+        }
+        if let Some(scaler) = &mut self.options.scaler {
+            scaler.load_state(part("scaler")?)?;
         }
         batches.load_state(part("data")?)?;
         self.load_past(part("trainer")?)?;

@@ -5,7 +5,7 @@ use super::outcome::Outcome;
 use super::report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
 use super::running::{Running, Underway};
 use super::state::Past;
-use crate::autograd::no_grad;
+use crate::autograd::{autocast, no_grad};
 use crate::data::DataLoader;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
@@ -179,12 +179,17 @@ impl<M: Module> Trainer<M> {
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
         clock: &mut Clock,
     ) -> Result<()> {
-        let made = outcome(&self.model, batch)?;
+        let made = autocast(self.options.scaler.is_some(), || outcome(&self.model, batch))?;
         let accumulation = self.options.accumulation;
-        match accumulation {
-            1 => made.loss.backward()?,
-            several => made.loss.try_div(several as f64)?.backward()?,
+        let loss = match accumulation {
+            1 => made.loss.clone(),
+            several => made.loss.try_div(several as f64)?,
+        };
+        match &self.options.scaler {
+            None => loss.backward()?,
+            Some(scaler) => scaler.try_scale(&loss)?.backward()?,
         }
+        drop(loss);
         self.past.step += 1;
         clock.samples += made.samples as u64;
         self.running.add(&made, self.past.step)?;
@@ -192,9 +197,18 @@ impl<M: Module> Trainer<M> {
         drop(made);
         if self.past.step.is_multiple_of(accumulation) {
             if let Some(max_norm) = self.options.clip_grad_norm {
+                if let Some(scaler) = &mut self.options.scaler {
+                    scaler.unscale(&*self.optimizer)?;
+                }
                 clip_grad_norm(&self.optimizer.parameters(), max_norm, 2.0)?;
             }
-            self.optimizer.step()?;
+            match &mut self.options.scaler {
+                None => self.optimizer.step()?,
+                Some(scaler) => {
+                    scaler.step(&mut *self.optimizer)?;
+                    scaler.update()?;
+                }
+            }
             self.optimizer.zero_grad();
             if let Some(ema) = &mut self.options.ema {
                 ema.update()?;
@@ -306,7 +320,8 @@ impl<M: Module> Trainer<M> {
         let mut running = Running::default();
         let mut finished = Ok(());
         while let Some(batch) = batches.next().await? {
-            let added = no_grad(|| running.add(&outcome(&self.model, batch)?, 0));
+            let made = || autocast(self.options.scaler.is_some(), || outcome(&self.model, batch));
+            let added = no_grad(|| running.add(&made()?, 0));
             finished = added.and_then(|()| running.evaluate());
             if finished.is_err() {
                 break;

@@ -3,6 +3,7 @@
 //! The counters belong to devices that all tests of a binary share, so these have a binary of their own and run one
 //! at a time.
 
+mod amp;
 mod attention;
 #[path = "../common/mod.rs"]
 mod common;

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that the library is linked once; `cargo test --test values autograd` runs one topic.
 
+mod amp_reference;
 mod attention;
 mod autocast;
 mod autograd;
@@ -18,6 +19,7 @@ mod first_values;
 mod functional;
 mod golden;
 mod gpu_backend;
+mod grad_scaler;
 mod hostile;
 mod io;
 mod layers;

@@ -1,13 +1,14 @@
 //! The Trainer: the same run on every device, and a loss that is not finite.
 
-use crate::common::{assert_close, gpu, values};
+use crate::common::{assert_close, devices, gpu, values};
 use flambeau::block_on;
 use flambeau::data::{DataLoader, TensorDataset};
 use flambeau::io::{Checkpoints, Matching, StateDict};
 use flambeau::nn::{Linear, Sequential};
-use flambeau::optim::{Adam, Optimizer, Sgd};
+use flambeau::optim::scheduler::OneCycleLr;
+use flambeau::optim::{Adam, Ema, GradScaler, GradScalerOptions, LrScheduler, Optimizer, Sgd};
 use flambeau::prelude::*;
-use flambeau::train::{Outcome, Trainer};
+use flambeau::train::{Outcome, SchedulePer, Trainer};
 
 const STEPS: usize = 20;
 
@@ -42,14 +43,18 @@ fn train(
     (summary.losses.iter().map(|(_, loss)| *loss).collect(), weights)
 }
 
-#[test]
-fn cpu_and_gpu_train_alike() {
-    // The same weights in every run, whatever other tests draw from the default generator.
+/// The same weights in every run, whatever other tests draw from the default generator.
+fn first_weights(device: &Device) -> StateDict {
     let random = |(seed, (name, value)): (u64, (&str, &Tensor))| {
-        let first = Tensor::randn(value.shape(), &Generator::new(seed), &Device::cpu()) * 0.3;
+        let first = Tensor::randn(value.shape(), &Generator::new(seed), device) * 0.3;
         (name.to_owned(), first)
     };
-    let first: StateDict = (1..).zip(network(&Device::cpu()).state_dict().iter()).map(random).collect();
+    (1..).zip(network(device).state_dict().iter()).map(random).collect()
+}
+
+#[test]
+fn cpu_and_gpu_train_alike() {
+    let first = first_weights(&Device::cpu());
     let sgd = |parameters| -> Box<dyn Optimizer> { Box::new(Sgd::new(parameters, 0.1)) };
     let adam = |parameters| -> Box<dyn Optimizer> { Box::new(Adam::new(parameters, 1e-2)) };
 
@@ -88,4 +93,48 @@ fn a_loss_that_is_not_finite_ends_the_run_and_is_not_saved() {
     assert!(error.contains("checkpoint of step 2"), "{error}");
     assert_eq!(checkpoints.steps().unwrap(), [2]);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Mixed precision with everything that goes with it. The scale is too large at first, so that steps are skipped before and
+/// after the run is stopped.
+#[test]
+fn a_run_in_mixed_precision_goes_on_bit_for_bit() {
+    for device in devices() {
+        let folder = |name: &str| {
+            let kind = if device.is_cpu() { "cpu" } else { "gpu" };
+            std::env::temp_dir().join(format!("flambeau-amp-{name}-{kind}-{}", std::process::id()))
+        };
+        let trainer = |name: &str, steps: u64| {
+            let model = network(&device);
+            model.load_state_dict(&first_weights(&device), Matching::Strict).unwrap();
+            let mut adam = Adam::new(model.parameters(), 1e-2);
+            let scheduler = LrScheduler::new(&mut adam, OneCycleLr::new(0.02, 20));
+            let options =
+                GradScalerOptions { init_scale: 2_f64.powi(24), growth_interval: 2, ..Default::default() };
+            let ema = Ema::new(model.parameters(), 0.9);
+            Trainer::new(model, adam)
+                .with_epochs(8)
+                .with_max_steps(steps)
+                .with_accumulation(2)
+                .with_clip_grad_norm(0.5)
+                .with_ema(ema)
+                .with_amp(GradScaler::with_options(options, &device))
+                .with_scheduler(scheduler, SchedulePer::Step)
+                .with_checkpoints(Checkpoints::new(folder(name), 3).unwrap(), 10)
+        };
+        let loss =
+            |model: &Sequential, (x, y): (Tensor, Tensor)| Outcome::classify(&model.try_forward(&x)?, &y);
+        let weights = |trainer: &Trainer<Sequential>| -> Vec<f64> {
+            trainer.model().parameters().iter().flat_map(|weight| values(&weight.value())).collect()
+        };
+        let mut whole = trainer("whole", 40);
+        let summary = block_on(whole.fit(&mut batches(&device), None, loss)).unwrap();
+        assert!(summary.last("loss").unwrap() < summary.history[0].get("loss").unwrap(), "on {device}");
+        block_on(trainer("parts", 10).fit(&mut batches(&device), None, loss)).unwrap();
+        let (mut resumed, mut data) = (trainer("parts", 40), batches(&device));
+        assert_eq!(block_on(resumed.resume(&mut data)).unwrap(), Some(10));
+        block_on(resumed.fit(&mut data, None, loss)).unwrap();
+        assert_eq!(weights(&resumed), weights(&whole), "on {device}");
+        ["whole", "parts"].iter().for_each(|name| std::fs::remove_dir_all(folder(name)).unwrap());
+    }
 }

@@ -40,6 +40,9 @@ pub struct Options {
     /// Repetitions, of which the median is taken.
     #[arg(long, default_value_t = REPETITIONS)]
     repetitions: usize,
+    /// Mixed precision: f16 where autocast takes it, and a scaled loss.
+    #[arg(long)]
+    amp: bool,
     /// Writes a timeline of the kernels of some more steps, in Chrome's trace format (GPUs only).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -47,7 +50,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { models: Vec::new(), batch: Vec::new(), steps: None, repetitions: REPETITIONS, trace: None }
+        let (models, batch, repetitions) = (Vec::new(), Vec::new(), REPETITIONS);
+        Options { models, batch, steps: None, repetitions, amp: false, trace: None }
     }
 }
 
@@ -86,9 +90,10 @@ async fn measure(
     timelines: &mut Timelines,
     output: Output,
 ) -> Result<Value> {
-    let checked = check::check(workload, batch, device).await?;
+    let checked = check::check(workload, batch, options.amp, device).await?;
     device.reset_peak_memory();
-    let mut training = Training::new(workload, batch, BATCHES, Scale::Full, &TensorOptions::from(device))?;
+    let training = Training::new(workload, batch, BATCHES, Scale::Full, &TensorOptions::from(device))?;
+    let mut training = training.with_amp(options.amp)?;
     let mut first_losses = Vec::new();
     let mut waited = 0.0;
     for _ in 0..BATCHES {
@@ -128,8 +133,9 @@ async fn measure(
     let rate = spent.flops_per_run() / step;
 
     let (name, optimizer) = (workload.name(), workload.optimizer_name());
+    let precision = if options.amp { ", mixed precision" } else { "" };
     output.say(format!(
-        "{name}, batch {batch}, {optimizer}: {} a step, {:.0} samples/s (median of {} × {steps} steps; fastest {})",
+        "{name}, batch {batch}, {optimizer}{precision}: {} a step, {:.0} samples/s (median of {} × {steps} steps; fastest {})",
         time(step),
         batch as f64 / step,
         options.repetitions,
@@ -153,6 +159,7 @@ async fn measure(
         "model": name,
         "batch": batch,
         "optimizer": optimizer,
+        "amp": options.amp,
         "parameters": training.parameter_count(),
         "steps": steps,
         "repetitions": options.repetitions,

@@ -1,8 +1,9 @@
 //! The models that are trained, as the peers' programs in `bench/` define them, on random data.
 
 use super::models::{Depthwise, Encoder, Recurrent, UNet, deep};
+use flambeau::autograd::autocast;
 use flambeau::nn::models::{Cnn, Gpt, GptConfig, Mlp, ResNet, ResNetDepth, ResNetOptions, ResNetStem};
-use flambeau::optim::{Adam, Sgd, SgdOptions};
+use flambeau::optim::{Adam, GradScaler, Sgd, SgdOptions};
 use flambeau::prelude::*;
 use flambeau::{TensorOptions, manual_seed};
 
@@ -221,6 +222,8 @@ pub struct Training {
     optimizer: Box<dyn Optimizer>,
     batches: Vec<(Tensor, Tensor)>,
     next: usize,
+    /// Scales the loss in mixed precision.
+    scaler: Option<GradScaler>,
 }
 
 impl Training {
@@ -236,20 +239,41 @@ impl Training {
         let model = workload.model(options)?;
         let optimizer = workload.optimizer(model.parameters())?;
         let batches = (0..count).map(|number| workload.batch(batch, number, scale, options));
-        Ok(Training { model, optimizer, batches: batches.collect::<Result<_>>()?, next: 0 })
+        let batches = batches.collect::<Result<_>>()?;
+        Ok(Training { model, optimizer, batches, next: 0, scaler: None })
+    }
+
+    /// In mixed precision, if it is asked for.
+    pub fn with_amp(mut self, amp: bool) -> Result<Training> {
+        if amp {
+            let device = self.batches[0].0.device();
+            self.scaler = Some(GradScaler::try_with_options(Default::default(), device)?);
+        }
+        Ok(self)
     }
 
     /// One step with the next batch: returns its loss without waiting for it.
     pub fn step(&mut self) -> Result<Tensor> {
         let (x, y) = &self.batches[self.next % self.batches.len()];
         self.next += 1;
-        let mut scores = self.model.try_forward(x)?;
-        if scores.shape().rank() == 3 {
-            scores = scores.try_flatten(0, 1)?;
+        let loss = autocast(self.scaler.is_some(), || {
+            let mut scores = self.model.try_forward(x)?;
+            if scores.shape().rank() == 3 {
+                scores = scores.try_flatten(0, 1)?;
+            }
+            scores.try_cross_entropy(y)
+        })?;
+        match &mut self.scaler {
+            None => {
+                loss.backward()?;
+                self.optimizer.step()?;
+            }
+            Some(scaler) => {
+                scaler.try_scale(&loss)?.backward()?;
+                scaler.step(&mut *self.optimizer)?;
+                scaler.update()?;
+            }
         }
-        let loss = scores.try_cross_entropy(y)?;
-        loss.backward()?;
-        self.optimizer.step()?;
         self.optimizer.zero_grad();
         Ok(loss)
     }
