@@ -27,7 +27,7 @@ export interface Task {
 const LOG_EVERY = 10;
 const CHECKPOINT_EVERY = 100;
 /** The part of the time that keeping a run at its checkpoints may take: one in so many. */
-const KEEPING = 20;
+const KEEPING = 100;
 /** Where there was no room, it rests as if it had taken so many milliseconds. */
 const NO_ROOM = 500;
 

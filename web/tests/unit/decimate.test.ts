@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decimated, Pyramid, pyramidOf } from "../../src/work/decimate.js";
+import { decimated, Pyramid, pyramidOf, spaced } from "../../src/work/decimate.js";
 import { uniform } from "../../src/work/random.js";
 import { smoothed } from "../../src/work/smooth.js";
 
@@ -86,6 +86,59 @@ test("a pyramid that followed a growing curve is that of the whole curve", () =>
   }
   const draw = (each: Pyramid) => decimated(each, (index) => index, [0, 3000], 100);
   assert.deepEqual(draw(pyramidOf(growing)), draw(new Pyramid(all)));
+});
+
+/** A list that counts how often its values are read. */
+function watched(values: number[]) {
+  const count = { reads: 0 };
+  const isPlace = (name: string | symbol) => typeof name === "string" && /^\d+$/.test(name);
+  const list = new Proxy(values, {
+    get: (target, name) => {
+      if (isPlace(name)) count.reads += 1;
+      return Reflect.get(target, name) as unknown;
+    },
+  });
+  return { list, count };
+}
+
+test("a frame looks at as many values of a long curve as of a short one", () => {
+  for (const length of [5e3, 5e4, 5e5]) {
+    const { list, count } = watched(noise(length));
+    const pyramid = new Pyramid(list);
+    const reads = (work: () => unknown) => {
+      count.reads = 0;
+      work();
+      return count.reads;
+    };
+    // What a second of reports brings, and then a frame of each kind.
+    list.push(...noise(60));
+    assert.ok(reads(() => pyramid.follow()) <= 80, `${count.reads} values were read to follow ${length}`);
+    const draw = () => decimated(pyramid, (index) => index, [0, length], MOST);
+    assert.ok(reads(draw) <= 3 * MOST, `${count.reads} values were read to draw ${length}`);
+    const zoomed = () => decimated(pyramid, (index) => index, [length / 2, length / 2 + 4000], MOST);
+    assert.ok(reads(zoomed) <= 9000, `${count.reads} values were read to draw a part of ${length}`);
+    assert.ok(reads(() => spaced(list, 160)) <= 162, `${count.reads} values were read for a small picture of ${length}`);
+  }
+});
+
+test("every bucket of every level has the range of its values, the last one too", () => {
+  for (const length of [1, 15, 16, 17, 33, 100, 1000]) {
+    const values = noise(length);
+    const pyramid = new Pyramid(values);
+    for (let level = 0; 2 ** level < 2 * length; level += 1) {
+      for (let bucket = 0; bucket * 2 ** level < length; bucket += 1) {
+        const own = values.slice(bucket * 2 ** level, (bucket + 1) * 2 ** level);
+        assert.deepEqual(pyramid.range(level, bucket), [Math.min(...own), Math.max(...own)], `${length}: ${level}, ${bucket}`);
+      }
+    }
+  }
+});
+
+test("a small picture has values at equal distances, the last one, and no gaps", () => {
+  assert.deepEqual(spaced([], 3), []);
+  assert.deepEqual(spaced([4], 3), [4]);
+  assert.deepEqual(spaced([1, 2, 3, 4, 5, 6, 7, 8], 3), [1, 4, 7, 8]);
+  assert.deepEqual(spaced([1, Number.NaN, 3], 3), [1, 3]);
 });
 
 test("a last value that is replaced, and a curve that is cut, are noticed", () => {

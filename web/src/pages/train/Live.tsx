@@ -2,6 +2,7 @@
 
 import { memo } from "react";
 import { Panel, PixelCanvas, write } from "../../ui/index.js";
+import { spaced } from "../../work/decimate.js";
 import type { Assessment, Sample } from "../../work/messages.js";
 import { runs, type Run } from "../../work/runs.js";
 import { useChanges } from "../../work/store.js";
@@ -23,8 +24,7 @@ interface SparkProps {
 
 /** A small curve over the steps so far. */
 function Spark({ name, now, values, top }: SparkProps) {
-  const each = Math.max(Math.ceil(values.length / MOST_POINTS), 1);
-  const shown = values.filter((value, place) => Number.isFinite(value) && (place % each === 0 || place === values.length - 1));
+  const shown = spaced(values, MOST_POINTS);
   const high = top ?? shown.reduce((most, value) => Math.max(most, value), 1e-9);
   const points = shown.map((value, place) => {
     const x = (WIDTH * place) / Math.max(shown.length - 1, 1);
