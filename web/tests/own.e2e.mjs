@@ -85,6 +85,30 @@ export const tests = [
     },
   },
   {
+    name: "going back from a table to MNIST brings back what the table had changed, and to the table what fits it",
+    browsers: ["chromium"],
+    async run(context) {
+      const { open, sees, fill, page, until } = context;
+      const said = () => page.evaluate(() => location.hash);
+      await open("train?device=cpu&data=csv&layers=flatten_linear-16_relu_linear-10");
+      await until(() => document.querySelector('input[aria-label="Choose files"]') !== null, undefined, "the chooser");
+      await page.setFiles("Choose files", text("prices.csv", FLOWERS.with(12, "flower 10;1,1;0.5;rose")));
+      await sees("3 classes");
+      const fits = () => until(() => /linear-3\b/.test(location.hash), undefined, "a last layer for three classes");
+      await fits();
+      const fitted = await said();
+      assert(/epochs=\d+/.test(fitted) && /batch=8\b/.test(fitted), fitted);
+      await fill("Data set", "mnist");
+      await until(() => /linear-16_relu_linear-10\b/.test(location.hash), undefined, "the layers of before");
+      assert(!/epochs=|batch=/.test(await said()), await said());
+      // What somebody has changed stays.
+      await fill("Epochs", 7);
+      await fill("Data set", "csv");
+      await fits();
+      assert(/epochs=7\b/.test(await said()) && /batch=8\b/.test(await said()), await said());
+    },
+  },
+  {
     name: "pictures are shown with their classes and counts; other sizes and shares are read anew",
     async run(context) {
       const { open, sees, fill, page, accessible, until } = context;

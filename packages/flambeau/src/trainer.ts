@@ -123,6 +123,8 @@ class Sums {
 /** Trains a model. What a batch is and what its loss is, the function given to `fit` says. */
 export class Trainer<M extends Module> {
   #step = 0;
+  /** Has a batch been drawn that no step has used yet? */
+  #isDrawn = false;
 
   constructor(
     readonly model: M,
@@ -152,6 +154,7 @@ export class Trainer<M extends Module> {
     this.model.train();
     while (stopped === "done" && this.#step < steps && batches.epoch < epochs) {
       for await (const batch of batches) {
+        this.#isDrawn = true;
         if ((await shouldStop?.()) === true) stopped = "asked";
         if (stopped !== "done" || this.#step >= steps) break;
         const reports = (this.#step + 1) % logEvery === 0 || this.#step + 1 === steps;
@@ -173,6 +176,9 @@ export class Trainer<M extends Module> {
           await onCheckpoint?.(await this.checkpoint(batches), this.#step);
         }
       }
+      // A batch that was not used comes again.
+      if (this.#isDrawn) batches.load(this.#used(batches));
+      this.#isDrawn = false;
       if (stopped !== "done") break;
       // A checkpoint of an epoch's last step has no batch of it left.
       if (whole.count === 0) continue;
@@ -195,6 +201,7 @@ export class Trainer<M extends Module> {
     sums: Sums[],
     reports: boolean,
   ): { count: number; gradNorm: Tensor | undefined } {
+    this.#isDrawn = false;
     return scope(() => {
       const result = outcome(this.model, batch);
       const loss = accumulation === 1 ? result.loss : result.loss.div(accumulation);
@@ -245,11 +252,17 @@ export class Trainer<M extends Module> {
     return Object.fromEntries(Object.entries(means).map(([name, value]) => [`test_${name}`, value]));
   }
 
+  /** Where the batches are, without one that was drawn and not used. */
+  #used(batches: DataLoader): ReturnType<DataLoader["state"]> {
+    const state = batches.state();
+    return this.#isDrawn ? { ...state, position: state.position - 1 } : state;
+  }
+
   /** Everything the run needs to go on later, as bytes. */
   checkpoint(batches?: DataLoader): Promise<Uint8Array> {
     const values: SavedRun = {
       step: this.#step,
-      loader: batches?.state() ?? null,
+      loader: batches === undefined ? null : this.#used(batches),
       scheduler: this.options.scheduler?.state() ?? null,
       generator: generatorCounter(),
     };

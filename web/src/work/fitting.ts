@@ -38,3 +38,13 @@ export function fitChange(settings: Fitted, fitted: Fitted, initial: Fitted, bef
     ...(isFree("epochs") && { epochs: fitted.epochs }),
   };
 }
+
+/** What is changed of the settings when the data that they were fitted to are left: what was fitted, and is still so, is as before. */
+export function fitBack(settings: Fitted, fitted: Fitted, before: Fitted): Partial<Fitted> {
+  const isFitted = (name: keyof Fitted) => settings[name] === fitted[name];
+  return {
+    ...(isFitted("layers") && { layers: before.layers }),
+    ...(isFitted("batch") && { batch: before.batch }),
+    ...(isFitted("epochs") && { epochs: before.epochs }),
+  };
+}

@@ -1,11 +1,10 @@
 /** The worker that trains: one run, as its task says. */
 
-import { currentDevice, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
+import { currentDevice, DataLoader, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
 import { Checkpoints, openStore, runTraining } from "flambeau/worker";
 import { metadataOf } from "./about.js";
 import { assess, inspect } from "./assess.js";
 import { augment } from "./augment.js";
-import { Batches } from "./batches.js";
 import { misfit } from "./errors.js";
 import { fingerprint } from "./fingerprint.js";
 import { readLayers } from "./layers.js";
@@ -88,7 +87,7 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
     looked = true;
     tell({ kind: "resumed", step });
   });
-  const batches = new Batches(train, { batchSize: settings.batch, shuffle: settings.seed }, () => plan.steps);
+  const batches = new DataLoader(train, { batchSize: settings.batch, shuffle: settings.seed });
   tell({
     kind: "set",
     shape,

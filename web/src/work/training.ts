@@ -34,6 +34,8 @@ const NO_ROOM = 500;
 export class Training {
   readonly #worker: TrainingWorker<TrainDialogue>;
   #isPaused = false;
+  /** Could the last checkpoint not be kept? */
+  #isUnsaved = false;
   /** The writing that is under way: a later one waits for it, so that the newest is what stays. */
   #keeping: Promise<void> = Promise.resolve();
   readonly #sparingly = new Sparingly(KEEPING);
@@ -143,7 +145,14 @@ export class Training {
           changes.changed(true);
           void this.#look();
         },
+        onUnsaved: (step, why) => {
+          if (!this.#isUnsaved)
+            run.events.push(`Checkpoints cannot be kept since step ${step}: ${why}. Remove runs to make room.`);
+          this.#isUnsaved = true;
+          changes.changed();
+        },
         onCheckpoint: (step, bytes) => {
+          this.#isUnsaved = false;
           this.#checkpointed({ step, bytes });
           if (this.#sparingly.isDue) void this.#keep();
         },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitChange, fitting } from "../../src/work/fitting.js";
+import { fitBack, fitChange, fitting } from "../../src/work/fitting.js";
 import { MODELS } from "../../src/work/layers.js";
 
 test("the last layer gets as many outputs as there are classes, the others stay", () => {
@@ -39,4 +39,13 @@ test("what somebody has chosen stays, what was fitted before is fitted again", (
     layers: "b",
     batch: 8,
   });
+});
+
+test("what was fitted goes back to what it was, what somebody has changed since stays", () => {
+  const [before, fitted] = [
+    { layers: "a", batch: 64, epochs: 3 },
+    { layers: "b", batch: 8, epochs: 50 },
+  ];
+  assert.deepEqual(fitBack(fitted, fitted, before), before);
+  assert.deepEqual(fitBack({ ...fitted, epochs: 9 }, fitted, before), { layers: "a", batch: 64 });
 });

@@ -37,6 +37,8 @@ export interface Listeners<Note = unknown> {
   onPaused?: (step: number) => void;
   /** A checkpoint of this many bytes has been saved. */
   onCheckpoint?: (step: number, bytes: number) => void;
+  /** A checkpoint could not be saved, for want of room perhaps; training goes on. Without a listener the console is told. */
+  onUnsaved?: (step: number, why: string) => void;
   /** What the worker's own functions tell. */
   onNote?: (note: Note) => void;
   /** The GPU was lost; training goes on from the last checkpoint, on the device that is told. */
@@ -110,6 +112,10 @@ export class TrainingWorker<D extends Dialogue = Dialogue> {
         return;
       case "checkpoint":
         listeners.onCheckpoint?.(report.step, report.bytes);
+        return;
+      case "unsaved":
+        if (listeners.onUnsaved !== undefined) listeners.onUnsaved(report.step, report.why);
+        else console.warn(`flambeau: the checkpoint of step ${report.step} was not saved: ${report.why}`);
         return;
       case "recovered":
         listeners.onRecovered?.(report);

@@ -68,6 +68,7 @@ export type Report =
   | { type: "epoch"; report: EpochReport }
   | { type: "paused"; step: number }
   | { type: "checkpoint"; step: number; bytes: number }
+  | { type: "unsaved"; step: number; why: string }
   | { type: "recovered"; why: string; attempt: number; info: DeviceInfo; step: number }
   | { type: "note"; note: unknown };
 

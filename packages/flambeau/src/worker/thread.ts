@@ -190,9 +190,15 @@ class Run<M extends Module, D extends Dialogue> {
     await this.#keep(bytes, this.#trainer.step);
   }
 
+  /** Saves a checkpoint; where that is not possible, the page is told, and training goes on. */
   async #keep(bytes: Uint8Array, step: number): Promise<void> {
-    this.#checkpoints ??= new Checkpoints(await openStore(), this.options.name ?? "run");
-    await this.#checkpoints.save(bytes);
+    try {
+      this.#checkpoints ??= new Checkpoints(await openStore(), this.options.name ?? "run");
+      await this.#checkpoints.save(bytes);
+    } catch (error) {
+      this.tell({ type: "unsaved", step, why: error instanceof Error ? error.message : String(error) });
+      return;
+    }
     this.#isOwn = true;
     this.tell({ type: "checkpoint", step, bytes: bytes.byteLength });
   }

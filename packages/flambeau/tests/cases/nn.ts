@@ -281,6 +281,37 @@ test("the trainer trains, reports, and goes on from a checkpoint as if it had ne
   near(await rest.net.forward(ones([1, 3])).array(), await whole.net.forward(ones([1, 3])).array(), 1e-6);
 });
 
+test("a batch that was drawn when a run is saved or stopped comes again", async () => {
+  const ask = async (net: nn.Module & { forward: (x: Tensor) => Tensor }) => net.forward(ones([1, 3])).array();
+  const whole = regression(7, { epochs: 6 });
+  await whole.trainer.fit(whole.loader, whole.outcome);
+  const wanted = await ask(whole.net);
+  // Before the first step of an epoch, in the middle of one, and before the last.
+  for (const place of [4, 6, 7]) {
+    let saved: Uint8Array | undefined;
+    const cut: ReturnType<typeof regression> = regression(7, {
+      epochs: 6,
+      shouldStop: async () => {
+        if (cut.trainer.step !== place || saved !== undefined) return false;
+        saved = await cut.trainer.checkpoint(cut.loader);
+        return true;
+      },
+    });
+    const { stopped, steps } = await cut.trainer.fit(cut.loader, cut.outcome);
+    equal([stopped, steps], ["asked", place]);
+    const [onTheWay, afterwards] = [saved, await cut.trainer.checkpoint(cut.loader)];
+    // The same trainer goes on, and so do others, from either checkpoint.
+    await cut.trainer.fit(cut.loader, cut.outcome);
+    near(await ask(cut.net), wanted, 1e-6);
+    for (const bytes of [onTheWay, afterwards]) {
+      const other = regression(7, { epochs: 6 });
+      await other.trainer.resume(bytes ?? new Uint8Array(), other.loader);
+      await other.trainer.fit(other.loader, other.outcome);
+      near(await ask(other.net), wanted, 1e-6);
+    }
+  }
+});
+
 test("the norm of all gradients is that of one vector; reports have it, before clipping, and read nothing more for it", async ({
   gpu,
 }) => {

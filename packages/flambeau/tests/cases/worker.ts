@@ -59,6 +59,23 @@ test("a worker saves checkpoints, and another run goes on from them", async ({ g
   near(losses[0], losses[1].slice(2), 1e-5);
 });
 
+test("a checkpoint that cannot be saved is told, and training goes on", async ({ gpu }) => {
+  const unsaved: [number, string][] = [];
+  const saved: number[] = [];
+  const run = new TrainingWorker(open, {
+    onUnsaved: (...told) => void unsaved.push(told),
+    onCheckpoint: (step) => void saved.push(step),
+  });
+  // No file can have this name.
+  const summary = await run.start({ ...common(gpu), name: "no/such/file", checkpointEvery: 8 });
+  run.terminate();
+  equal([summary.steps, summary.stopped, saved, unsaved.map(([step]) => step)], [20, "done", [], [8, 16]]);
+  assert(
+    unsaved.every(([, why]) => why !== ""),
+    JSON.stringify(unsaved),
+  );
+});
+
 test("a file whose first write was cut off holds nothing, and the checkpoint before it is what is left", async () => {
   const name = `cut-${performance.now()}`;
   const store = await openStore();
