@@ -30,7 +30,11 @@ function counted(device) {
   device.createShaderModule = (descriptor) => timed("modules", () => createShaderModule.call(device, descriptor));
   device.createComputePipeline = (descriptor) => {
     asks.waitedFor += 1;
-    return timed("pipelines", () => createComputePipeline.call(device, descriptor));
+    const from = performance.now();
+    const made = timed("pipelines", () => createComputePipeline.call(device, descriptor));
+    asks.lastKernel = performance.now();
+    asks.list.push({ kernel: descriptor.label, asked: from - asks.start, took: asks.lastKernel - from, waitedFor: true });
+    return made;
   };
   let underWay = 0;
   device.createComputePipelineAsync = (descriptor) => {

@@ -9,8 +9,18 @@
  * would have done. A lost device ends all waits.
  */
 
+import { compilerOf } from "./parts.js";
+
 /** Told how many of the kernels asked for so far have been compiled. */
 export type Compiled = (done: number, all: number) => void;
+
+/** Compiles kernels beside everything else. */
+export interface Compiler {
+  module(descriptor: GPUShaderModuleDescriptor): GPUShaderModule;
+  pipeline(kernel: object, descriptor: GPUComputePipelineDescriptor): Promise<GPUComputePipeline>;
+  /** Called when work begins to wait for kernels; `needed` are those that it waits for at the moment. */
+  help(needed: () => ReadonlySet<object>): void;
+}
 
 /** Stands for a pipeline, which it has when that is compiled. */
 class Kernel {
@@ -78,8 +88,9 @@ function translating(encoder: GPUCommandEncoder): GPUCommandEncoder {
 }
 
 /** The device with its kernels compiled beside everything else. The device itself stays as it is, for others that use it. */
-export function compiling(device: GPUDevice, tell?: Compiled): GPUDevice {
+export function compiling(device: GPUDevice, isSoftware: boolean, tell?: Compiled): GPUDevice {
   const { queue } = device;
+  const compiler = compilerOf(device, isSoftware);
   const waiting: Waiting[] = [];
   const scopes: Scope[] = [];
   let [done, all, isLost] = [0, 0, false];
@@ -105,8 +116,13 @@ export function compiling(device: GPUDevice, tell?: Compiled): GPUDevice {
   /** Does something when it is its turn. */
   const inTurn = (run: () => void, kernels: Iterable<Kernel> = []) => {
     if (waiting.length === 0 && isThere(kernels)) run();
-    else waiting.push({ kernels, run });
+    else {
+      waiting.push({ kernels, run });
+      compiler.help(needed);
+    }
   };
+
+  const needed = () => new Set(waiting.flatMap(({ kernels }) => [...kernels]));
 
   /** Asks something when it is its turn. */
   const answer = <T>(ask: () => Promise<T>) =>
@@ -151,10 +167,11 @@ export function compiling(device: GPUDevice, tell?: Compiled): GPUDevice {
       buffer.mapAsync = (...args) => answer(() => mapAsync.apply(buffer, args));
       return buffer;
     },
+    createShaderModule: (descriptor: GPUShaderModuleDescriptor) => compiler.module(descriptor),
     createComputePipeline: (descriptor: GPUComputePipelineDescriptor) => {
       const kernel = new Kernel();
       const open = [...scopes];
-      const asked = device.createComputePipelineAsync(descriptor);
+      const asked = compiler.pipeline(kernel, descriptor);
       all += 1;
       const made = asked.then(
         (pipeline) => {

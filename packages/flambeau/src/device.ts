@@ -1,7 +1,7 @@
 /// <reference types="@webgpu/types" preserve="true" />
 
 import { compiling } from "./compiling.js";
-import { atExit } from "./parts.js";
+import { atExit, wake } from "./parts.js";
 import { arrived, load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
@@ -197,7 +197,7 @@ async function choose(
   try {
     if (found instanceof Error) throw found;
     const { adapter, device, isSoftware } = found;
-    const requestDevice = async () => compiling(await device, onCompile);
+    const requestDevice = async () => compiling(await device, isSoftware, onCompile);
     const [lowPower, mayBeSoftware] = [powerPreference === "low-power", wanted !== "best" && wanted !== "gpu"];
     const threads = isSoftware ? SOFTWARE_GROUP : 0;
     const number = await withGpu(offering({ ...adapter, requestDevice }), () =>
@@ -261,16 +261,10 @@ async function find({ device: wanted, gpu: given, powerPreference = "high-perfor
   device
     .then((opened) => {
       atExit(() => opened.destroy());
-      return wakeCompiler(opened);
+      return wake(opened, isSoftware(info));
     })
     .catch(() => undefined);
   return { adapter: { features, limits, info }, device, isSoftware: isSoftware(info) };
-}
-
-/** Has a kernel compiled that does nothing: drivers load their compiler with the first one, which takes longer than a kernel. */
-function wakeCompiler(device: GPUDevice): Promise<unknown> {
-  const module = device.createShaderModule({ code: "@compute @workgroup_size(1) fn main() {}" });
-  return device.createComputePipelineAsync({ label: "nothing", layout: "auto", compute: { module } });
 }
 
 /** What WebGPU says the adapter is called: browsers do not tell the module. */

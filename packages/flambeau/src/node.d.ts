@@ -7,3 +7,5 @@ declare module "node:process" {
 declare module "node:fs" {
   export function readFileSync(from: URL): Uint8Array<ArrayBuffer>;
 }
+
+declare function setImmediate(turn: () => void): void;

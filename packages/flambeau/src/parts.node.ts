@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 
+export { compilerOf, wake } from "./compiler.node.js";
 export * as bindings from "./wasm-node/flambeau.js";
 
 /** Read at once, so that it is being compiled before Dawn opens a GPU: it lets nothing else happen meanwhile. */

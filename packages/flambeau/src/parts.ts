@@ -1,5 +1,6 @@
 /** Where the WebAssembly module lies, in the form for pages: small, and in two parts. */
 
+export { compilerOf, wake } from "./compiler.js";
 export * as bindings from "./wasm/flambeau.js";
 
 /** The first part, as an address or as bytes. */

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { create, globals } from "webgpu";
 import { runAll } from "./cases/index.js";
+import { checkEarly } from "./early.js";
 import { runSuite } from "./selftest.js";
 
 Object.assign(globalThis, globals);
@@ -13,6 +14,7 @@ const file = async (path: string) => new Uint8Array(await readFile(new URL(path,
 const tell = (line: string) => console.log(line);
 const only = process.argv[2] ?? "";
 const failed = await runAll({ device, gpu, thorough: false, file, tell, filter: only });
+if (only === "" || only === "early") failed.push(...(await checkEarly(gpu, root)));
 if (only === "" || only === "suite") {
   // The suite is the bare module, which looks for WebGPU where browsers have it.
   Object.defineProperty(navigator, "gpu", { value: gpu });

@@ -121,10 +121,11 @@ gpuTest("no step waits for a kernel that is made for a hot plan's sizes", async 
 });
 
 gpuTest("what is no software adapter begins with compact kernels, and has the CPU's losses", async (context) => {
-  const raw = await (await context.adapter()).requestDevice();
-  Object.defineProperty(raw, "adapterInfo", { value: { vendor: "", architecture: "", description: "" } });
+  const adapter = await context.adapter();
+  Object.defineProperty(adapter, "info", { value: { vendor: "", architecture: "", description: "" } });
+  const gpu = { requestAdapter: () => Promise.resolve(adapter) } as GPU;
   const before = currentDevice();
-  const [device, cpu] = [await init({ device: raw }), await init({ device: "cpu" })];
+  const [device, cpu] = [await init({ device: "gpu", gpu }), await init({ device: "cpu" })];
   useDevice(before);
   // Large enough that products and convolutions are not made by a thread for each result.
   const network: Network = {

@@ -71,7 +71,7 @@ function fake() {
     },
     destroy: () => lose({ reason: "destroyed" }),
   };
-  return { raw, log, asked, device: (tell?: (done: number, all: number) => void) => compiling(raw as never, tell) };
+  return { raw, log, asked, device: (tell?: (done: number, all: number) => void) => compiling(raw as never, false, tell) };
 }
 
 /** Lets everything happen that is under way. */
