@@ -14,8 +14,11 @@ export const nothingAsked = () => ({
   ...{ list: [], start: performance.now() },
 });
 
-/** Trains a network with a contender: once, with batches of other sizes, some times more, and for so many seconds in the end. */
-export async function measure(contender, name, { gpu, device, steps = 40, seconds = 0, asks }) {
+/**
+ * Trains a network with a contender: once, which is told at once where somebody listens, with batches of other sizes, some times more, and for
+ * so many seconds in the end.
+ */
+export async function measure(contender, name, { gpu, device, sizes, steps = 40, seconds = 0, asks, onFirst }) {
   const { batch } = NETS[name];
   const at = {};
   const moments = Object.fromEntries(
@@ -45,8 +48,9 @@ export async function measure(contender, name, { gpu, device, steps = 40, second
     waited: all - host,
     ...(asks !== undefined && asked()),
   };
+  onFirst?.(first.total);
   const others = [];
-  for (const samples of [batch - 3, batch >> 1, batch + 9, batch - 7]) {
+  for (const samples of sizes ?? [batch - 3, batch >> 1, batch + 9, batch - 7]) {
     const known = () => (asks === undefined ? 0 : asks.beside + asks.waitedFor);
     const before = known();
     const { all, host } = await take(samples);

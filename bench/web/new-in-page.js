@@ -2,8 +2,10 @@
 import { measure } from "./measure-new.js";
 
 const [net, contender] = ["net", "contender"].map((name) => new URLSearchParams(location.search).get(name));
-// A step of convolutions takes a software adapter seconds, one of the eight many.
-measure(contender, net, { device: "software", steps: net === "eight" ? 1 : 4 })
+// A step of convolutions takes a software adapter seconds, one of the eight minutes.
+const few = net === "eight" ? { sizes: [], steps: 1 } : { steps: 4 };
+const onFirst = (first) => console.log(`@@first ${first.toFixed(0)}`);
+measure(contender, net, { device: "software", ...few, onFirst })
   .then(
     (found) => console.log(`@${JSON.stringify(found)}`),
     (error) => console.log(`@${JSON.stringify({ contender, net, error: String(error) })}`),

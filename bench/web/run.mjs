@@ -86,6 +86,7 @@ async function visit(query, show) {
     tab.on("console", (message) => {
       const text = message.text();
       if (text === "@@done") resolve();
+      else if (text.startsWith("@@first")) console.error(`first loss after ${text.slice(8)} ms`);
       else if (text.startsWith("@")) show(text.slice(1));
     });
   });
