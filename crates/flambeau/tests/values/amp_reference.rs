@@ -117,11 +117,11 @@ fn trajectory<O: Optimizer>(
                 Between::Nothing => {}
                 Between::ClippedNorm(norm) => {
                     scaler.unscale(&optimizer).unwrap();
-                    clip_grad_norm(&[w.clone()], norm, 2.0).unwrap();
+                    clip_grad_norm(std::slice::from_ref(&w), norm, 2.0).unwrap();
                 }
                 Between::ClippedValue(value) => {
                     scaler.unscale(&optimizer).unwrap();
-                    clip_grad_value(&[w.clone()], value).unwrap();
+                    clip_grad_value(std::slice::from_ref(&w), value).unwrap();
                 }
             }
             scaler.step(&mut optimizer).unwrap();

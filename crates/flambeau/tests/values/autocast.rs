@@ -100,7 +100,7 @@ pub const WIDEST: &[(&str, Function)] = &[
     ("add", |x| x + x),
     ("add a number", |x| x + 0.1),
     ("mul", |x| x * x),
-    ("div", |x| x / x),
+    ("div", |x| x.div(x)),
     ("neg", |x| -x),
     ("abs", |x| x.abs()),
     ("sqrt", |x| x.sqrt()),

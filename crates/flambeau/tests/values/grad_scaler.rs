@@ -192,8 +192,8 @@ fn gradients_are_clipped_after_they_are_unscaled() {
                 scaler.unscale(&sgd).unwrap();
                 match by_value {
                     // An infinity is a number after this, and the step is skipped nevertheless.
-                    true => clip_grad_value(&[w.clone()], 0.7).unwrap(),
-                    false => drop(clip_grad_norm(&[w.clone()], 1.0, 2.0).unwrap()),
+                    true => clip_grad_value(std::slice::from_ref(&w), 0.7).unwrap(),
+                    false => drop(clip_grad_norm(std::slice::from_ref(&w), 1.0, 2.0).unwrap()),
                 }
                 scaler.step(&mut sgd).unwrap();
                 scaler.update().unwrap();
