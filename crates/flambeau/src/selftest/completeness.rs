@@ -2,6 +2,7 @@
 
 use super::{cases, essential_cases, primitives};
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::op::elementwise::{Signature, table};
 use crate::selftest::check;
 use std::collections::BTreeSet;
@@ -27,8 +28,11 @@ fn every_op_has_samples_and_tolerances_within_reason() {
         }
     }
     for case in cases() {
+        // A rounding to F16 is half of 1e-3.
+        let is_coarse = case.inputs.iter().any(|input| input.dtype == DType::F16);
+        let most = if is_coarse { 4e-3 } else { 1e-3 };
         if let Some((rtol, reason)) = case.tolerance {
-            assert!(rtol <= 1e-3 && !reason.is_empty(), "{}: tolerance {rtol} ({reason})", case.name);
+            assert!(rtol <= most && !reason.is_empty(), "{}: tolerance {rtol} ({reason})", case.name);
         }
     }
 }

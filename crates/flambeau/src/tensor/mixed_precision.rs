@@ -110,64 +110,99 @@ impl Autocast {
     /// inputs are what they are, at the cost of a look.
     #[track_caller]
     pub fn enter<const N: usize>(self, inputs: [&Tensor; N]) -> Result<Entered<N>> {
-        let mut entered = Entered { cast: [const { None }; N], scope: None };
-        if is_autocast_enabled() {
-            entered.scope = Some(self.cast_inputs(&inputs, &mut entered.cast)?);
-        }
-        Ok(entered)
+        Ok(Entered(if is_autocast_enabled() { Some(self.cast_inputs(&inputs)?) } else { None }))
     }
 
     #[track_caller]
     #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
-    fn cast_inputs(self, inputs: &[&Tensor], into: &mut [Option<Tensor>]) -> Result<Inside> {
+    fn cast_inputs(self, inputs: &[&Tensor]) -> Result<Box<Inside>> {
         let dtype = self.wanted(inputs);
-        cast_all(dtype, inputs, into)?;
-        Ok(Inside { dtype, _plain: set_autocast_enabled(false) })
+        let mut cast = vec![None; inputs.len()];
+        cast_all(dtype, inputs, &mut cast)?;
+        Ok(Box::new(Inside { cast, dtype, _plain: set_autocast_enabled(false) }))
     }
 }
 
-/// An op's inputs while it is built.
-pub(crate) struct Entered<const N: usize> {
-    /// Those that are taken in another dtype.
-    cast: [Option<Tensor>; N],
-    /// None outside of a scope.
-    scope: Option<Inside>,
-}
+/// An op's inputs while it is built. (It is small where there is no scope: nearly every op of a page has one.)
+pub(crate) struct Entered<const N: usize>(Option<Box<Inside>>);
 
 /// The inside of an op that is built in a scope.
 struct Inside {
+    /// The inputs that are taken in another dtype.
+    cast: Vec<Option<Tensor>>,
     /// What inputs are taken as, if there is a float among them.
     dtype: Option<DType>,
     _plain: AutocastGuard,
 }
 
+impl<const N: usize> Drop for Entered<N> {
+    fn drop(&mut self) {
+        if let Some(inside) = self.0.take() {
+            leave(inside);
+        }
+    }
+}
+
+#[inline(never)] // As `cast_inputs`.
+fn leave(inside: Box<Inside>) {
+    drop(inside);
+}
+
 impl<const N: usize> Entered<N> {
     /// The inputs as they are taken.
-    pub fn inputs<'a>(&'a self, given: [&'a Tensor; N]) -> [&'a Tensor; N] {
-        std::array::from_fn(|index| self.cast[index].as_ref().unwrap_or(given[index]))
+    pub fn inputs<'a>(&'a self, mut given: [&'a Tensor; N]) -> [&'a Tensor; N] {
+        if let Some(inside) = &self.0 {
+            inside.put(&mut given);
+        }
+        given
     }
 
     /// One more input, which may be absent.
     #[track_caller]
     pub fn optional(&self, given: Option<&Tensor>) -> Result<Option<Tensor>> {
-        match given {
-            Some(given) => self.input(given.clone()).map(Some),
-            None => Ok(None),
-        }
+        optional(self.0.as_deref(), given)
     }
 
     /// One more input.
     #[track_caller]
     pub fn input(&self, given: Tensor) -> Result<Tensor> {
-        match &self.scope {
-            Some(Inside { dtype: Some(dtype), .. }) => Ok(cast(&given, *dtype)?.unwrap_or(given)),
-            _ => Ok(given),
+        match &self.0 {
+            Some(inside) => inside.input(given),
+            None => Ok(given),
         }
     }
 
     /// Is the op built in a scope?
     pub fn is_casting(&self) -> bool {
-        self.scope.is_some()
+        self.0.is_some()
+    }
+}
+
+#[track_caller]
+#[inline(never)] // Once for all numbers of inputs.
+fn optional(inside: Option<&Inside>, given: Option<&Tensor>) -> Result<Option<Tensor>> {
+    match (inside, given) {
+        (Some(inside), Some(given)) => inside.input(given.clone()).map(Some),
+        _ => Ok(given.cloned()),
+    }
+}
+
+impl Inside {
+    /// Puts those that were cast in the places of what was given.
+    #[inline(never)] // As `cast_inputs`.
+    fn put<'a>(&'a self, given: &mut [&'a Tensor]) {
+        for (given, cast) in given.iter_mut().zip(&self.cast) {
+            *given = cast.as_ref().unwrap_or(given);
+        }
+    }
+
+    #[track_caller]
+    #[inline(never)] // As `cast_inputs`.
+    fn input(&self, given: Tensor) -> Result<Tensor> {
+        match self.dtype {
+            Some(dtype) => Ok(cast(&given, dtype)?.unwrap_or(given)),
+            None => Ok(given),
+        }
     }
 }
 
