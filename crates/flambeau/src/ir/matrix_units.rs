@@ -3,8 +3,8 @@
 /// How the shaders of a device multiply small matrices as a whole: 16 × 16, f16 operands, f32 sums, a subgroup of 32 threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum UnitKind {
-    /// On matrix units, by cooperative matrices.
-    Cooperative,
+    /// On matrix units, by cooperative matrices: where that should be faster, or always.
+    Cooperative { always: bool },
     /// Threads play them, element by element and slowly: so tests run the same shaders where there are none.
     Played,
 }

@@ -13,8 +13,10 @@ use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Bound, Checked, FiniteCheck, Program, Tier, Window};
 use crate::shader::{self, Entry, Shader, ZERO, groups_for, widen};
 
-/// Threads of a workgroup; windows start at multiples of it, so that a workgroup sees one window.
+/// Threads of a workgroup.
 const BLOCK: usize = 64;
+/// Numbers that a thread looks at.
+const EACH: usize = 8;
 /// Windows that one shader looks at: their bounds fit its uniform block.
 const MOST_WINDOWS: usize = 1024;
 
@@ -94,13 +96,14 @@ impl FiniteCheck {
         shader
     }
 
-    /// A thread per element from the first of these windows to the last. A workgroup finds its window by bisection.
+    /// Threads look at all numbers from the first of these windows to the last. Where one is not finite they find its window, if it
+    /// is in any, by bisection.
     fn check(&self, call: &StructuredCall, windows: &[Window]) -> Program {
         let dtype = call.inputs[0].meta.dtype;
         let from = windows.first().map_or(0, |window| window.start);
         let to = windows.last().map_or(0, |window| window.start + window.len);
         let mut shader = self.shader();
-        let (first, count) = (shader.params.size(from), shader.params.size(windows.len()));
+        let [first, end, count] = [from, to, windows.len()].map(|size| shader.params.size(size));
         let fault = match self.faults {
             true => shader::fault(&mut shader.params, call.node, "place"),
             false => String::new(),
@@ -119,24 +122,27 @@ impl FiniteCheck {
             "fn bound(k: u32) -> u32 {{ return params[({bounds}u + k) / 4u][({bounds}u + k) % 4u]; }}\n"
         ));
         let body = format!(
-            "    let place = {first} + {thread};
-    // The window is the last one that starts here or before.
-    var low = {ZERO};
-    var high = {count};
-    while (high - low > 1u) {{
-        let middle = (low + high) / 2u;
-        if (bound(2u * middle) <= place) {{ low = middle; }} else {{ high = middle; }}
-    }}
-    if (place >= bound(2u * low + 1u)) {{ return; }}
-    if ((bitcast<u32>({number}) & 0x7f800000u) == 0x7f800000u) {{
+            "    let number = {thread};
+    for (var j = {ZERO}; j < {EACH}u; j++) {{
+        let place = {first} + (number / {BLOCK}u * {EACH}u + j) * {BLOCK}u + number % {BLOCK}u;
+        if (place >= {end}) {{ return; }}
+        if ((bitcast<u32>({element}) & 0x7f800000u) != 0x7f800000u) {{ continue; }}
+        // The window is the last one that starts here or before.
+        var low = {ZERO};
+        var high = {count};
+        while (high - low > 1u) {{
+            let middle = (low + high) / 2u;
+            if (bound(2u * middle) <= place) {{ low = middle; }} else {{ high = middle; }}
+        }}
+        if (place >= bound(2u * low + 1u)) {{ continue; }}
         atomicStore(&result[0], 0u);
         {fault}
     }}
 ",
             thread = Entry::thread_number(BLOCK),
-            number = widen(dtype, "numbers[place]"),
+            element = widen(dtype, "numbers[place]"),
         );
-        shader.finish(&Entry::grid(groups_for(to - from, BLOCK), BLOCK), &body)
+        shader.finish(&Entry::grid(groups_for((to - from).div_ceil(EACH), BLOCK), BLOCK), &body)
     }
 }
 

@@ -21,42 +21,61 @@ fn memory_of_parts(call: &StructuredCall, parts: usize) -> Vec<u64> {
 pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static str) -> Program {
     let (_, c) = &call.outputs[0];
     let mut shader = Shader::new(label, Tier::General);
-    let (numel, pparts) = (shader.params.size(c.numel()), shader.params.size(parts));
-    let lane = lane_type(c.dtype);
-    shader.bind(Bound::Scratch(0), "parts", lane);
-    shader.hand_on(call, false);
+    let fours = c.numel().is_multiple_of(4);
+    let count = if fours { c.numel() / 4 } else { c.numel() };
+    let (pcount, pparts) = (shader.params.size(count), shader.params.size(parts));
+    let (lane, first) = match fours {
+        true => (format!("vec4<{}>", lane_type(c.dtype)), "number * 4u"),
+        false => (lane_type(c.dtype).to_string(), "number"),
+    };
+    shader.bind(Bound::Scratch(0), "parts", &lane);
+    shader.hand_on(call, fours);
     shader.scratch = memory_of_parts(call, parts);
     shader.completes = parts == 1;
     let body = format!(
-        "    var sum = {lane}(0);
-    for (var part = {ZERO}; part < {pparts}; part++) {{ sum += parts[part * {numel} + at]; }}
-    put(at, sum);
+        "    var sum = {lane}();
+    for (var part = {ZERO}; part < {pparts}; part++) {{ sum += parts[part * {pcount} + number]; }}
+    put({first}, sum);
 "
     );
-    shader.finish(&Entry::threads("at", c.numel(), &numel, 64), &body)
+    shader.finish(&Entry::threads("number", count, &pcount, 64), &body)
 }
 
-/// What becomes of the results of a product on matrix units: they are stored, or the general text leaves them, or parts of them, to
-/// `sum_of_parts`, so that all such products share their texts.
+/// What becomes of the results of a product on matrix units: they are stored, or left to a kernel that adds up parts and does
+/// what follows.
 pub(super) struct OnUnits {
     /// The scratch buffer that they are left in, if any.
     pub memory: Vec<u64>,
-    /// Does `sum_of_parts` complete them?
-    pub are_completed: bool,
+    parts: usize,
 }
 
 impl OnUnits {
     pub fn new(call: &StructuredCall, parts: usize) -> OnUnits {
         let memory = if is_summed(call, parts) { memory_of_parts(call, parts) } else { Vec::new() };
-        let are_completed = parts > 1 || (call.epilogue.is_some() && !call.tier.is_specialised());
-        OnUnits { memory, are_completed }
+        OnUnits { memory, parts }
     }
 
     pub fn hand_on(&self, call: &StructuredCall, shader: &mut Shader, fours: bool) {
-        match self.are_completed {
-            true => shader.hand_on_parts(call, fours),
-            false => shader.hand_on(call, fours),
+        match self.memory.is_empty() {
+            true => shader.hand_on(call, fours),
+            false => shader.hand_on_parts(call, fours),
         }
+    }
+
+    /// The kernel that they are left to, in a call with these scratch buffers.
+    pub fn completion(
+        &self,
+        call: &StructuredCall,
+        label: &'static str,
+        scratch: Vec<u64>,
+    ) -> Option<Program> {
+        let is_left = !self.memory.is_empty();
+        is_left.then(|| Program {
+            scratch,
+            in_turn: true,
+            completes: false,
+            ..sum_of_parts(call, self.parts, label)
+        })
     }
 }
 

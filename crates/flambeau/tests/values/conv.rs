@@ -3,7 +3,9 @@
 
 use crate::common::{assert_close, devices, new_gpu, values};
 use flambeau::prelude::*;
-use flambeau::{AvgPoolOptions, ConvOptions, ConvTransposeOptions, GpuConfig, MaxPoolOptions, Spatial};
+use flambeau::{
+    AvgPoolOptions, ConvOptions, ConvTransposeOptions, GpuConfig, MatrixUnits, MaxPoolOptions, Spatial,
+};
 use safetensors::{Dtype, SafeTensors};
 
 fn reference() -> SafeTensors<'static> {
@@ -296,7 +298,7 @@ fn convolutions_that_fill_a_gpu() {
 /// new one: shapes share shaders.
 #[track_caller]
 fn compare_phases(dtype: DType, shapes: &[&[usize]], run: impl Fn(&[Tensor]) -> Tensor) {
-    let gpu = new_gpu(GpuConfig::default());
+    let gpu = new_gpu(GpuConfig { matrix_units: MatrixUnits::Never, ..GpuConfig::default() });
     let inputs: Vec<Tensor> = shapes
         .iter()
         .zip(1..)

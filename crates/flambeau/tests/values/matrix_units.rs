@@ -146,6 +146,41 @@ fn one_product_of_rounded_operands_has_eleven_bits() {
     }
 }
 
+/// Matrices of f16 are read where they lie if their sizes are multiples of 32, in every layout: then nothing is packed.
+#[test]
+fn halves_are_read_where_they_lie() {
+    let device = played(Specialise::Never, Precision::Highest);
+    let check = |left: &Tensor, right: &Tensor| {
+        let (a, b) = (left.to_dtype(DType::F16), right.to_dtype(DType::F16));
+        // What a view is made of has been computed when the product is.
+        flambeau::eval(&[&a, &b]).unwrap();
+        let product = |a: &Tensor, b: &Tensor| a.matmul(b);
+        for (turn_a, turn_b) in [(false, false), (true, false), (false, true), (true, true)] {
+            let turned = |x: &Tensor, turn: bool| match turn {
+                true => {
+                    let copy = x.transpose(-2, -1).contiguous();
+                    copy.eval().unwrap();
+                    copy.transpose(-2, -1)
+                }
+                false => x.clone(),
+            };
+            let (a, b) = (turned(&a, turn_a), turned(&b, turn_b));
+            let (got, exact) = (values(&product(&a, &b)), values(&product(&exactly(&a), &exactly(&b))));
+            for (got, exact) in got.into_iter().zip(exact) {
+                let near = (got - exact).abs() <= 1e-3 * exact.abs() + 1e-3;
+                assert!(near, "{:?} · {:?}: {got} where f64 has {exact}", a.shape(), b.shape());
+            }
+        }
+    };
+    let packs =
+        |device: &Device| device.shader_sources().iter().any(|source| source.contains("packed_a[at] ="));
+    check(&randn(&[2, 96, 64], 9, &device), &randn(&[2, 64, 160], 10, &device));
+    assert!(has_played(&device) && !packs(&device));
+    // Edges of rows along K are none of the lines'; 70 columns across would be.
+    check(&randn(&[70, 64], 11, &device), &randn(&[64, 70], 12, &device));
+    assert!(packs(&device));
+}
+
 /// Every direction of convolutions (the gradients are the other two), beside f64 on the CPU: groups, strides, dilation, little and
 /// much padding, and rows, columns and planes that four does not divide.
 #[test]
@@ -160,6 +195,9 @@ fn convolutions_are_as_precise_as_f32() {
             options().with_stride([2, 1]).with_dilation([1, 2]).with_padding([0, 2]),
         ),
         ([2, 33, 6, 7], [35, 33, 1, 1], options().with_padding(1)),
+        // Phases of a stride: with taps of their own, and without any.
+        ([2, 34, 9, 8], [130, 34, 3, 3], options().with_stride(2).with_padding(1)),
+        ([2, 33, 7, 6], [129, 33, 1, 1], options().with_stride(2)),
     ];
     let run = |[x, w]: [[usize; 4]; 2], options: &Conv2dOptions, device: &Device, dtype: DType| {
         let draw = |shape: [usize; 4], seed: u64| {

@@ -17,7 +17,9 @@ pub fn validate_shaders(device: &Device) -> usize {
     for source in &sources {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
-        Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16 | Capabilities::SUBGROUP)
+        let capabilities =
+            Capabilities::SHADER_FLOAT16 | Capabilities::SUBGROUP | Capabilities::COOPERATIVE_MATRIX;
+        Validator::new(ValidationFlags::all(), capabilities)
             .validate(&module)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
     }

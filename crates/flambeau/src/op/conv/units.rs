@@ -2,8 +2,8 @@
 //!
 //! The tensor that windows are read from (x, or y for the input's gradient) is packed by channels, at every position of a grid
 //! that has the padding in it. A tap of the kernel is then a fixed number of lines further on, and no window is put together in
-//! memory. The input's gradient is a convolution of y with the kernel turned around, as long as no stride leaves gaps; with one,
-//! `phases` makes it.
+//! memory. The input's gradient is a convolution of y with the kernel turned around, as long as no stride leaves gaps; with one
+//! it is made phase by phase (`phases` has the formulas): workgroups of a phase take the rounds of its own taps.
 //!
 //! | direction | A | B | rounds |
 //! |---|---|---|---|
@@ -18,7 +18,7 @@ use super::{Direction, Sizes};
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
 use crate::op::matmul::{self, tiling};
-use crate::op::parts::{self, sum_of_parts};
+use crate::op::parts;
 use crate::op::units::{
     self, KNOWN, KNOWN_OF_BATCH, LINE, Lies, Lines, Packed, SET_BATCH, Scale, Source, is_scaled, pack,
     rounds_of_part,
@@ -38,6 +38,8 @@ struct Windows {
     /// Positions of the grid before the tensor's first; there may be fewer than none.
     before: [i64; 3],
     grid: [usize; 3],
+    /// Are there phases, and how many?
+    phases: Option<usize>,
 }
 
 impl Windows {
@@ -53,10 +55,40 @@ impl Windows {
                 let before = dims.map(|d| reach(d) as i64 - padding[d] as i64);
                 (sizes.outputs, sizes.output, sizes.input, [1; 3], before)
             }
-            Direction::Input => return None,
+            Direction::Input => return Windows::of_phases(sizes),
         };
         let grid = dims.map(|d| (positions[d] - 1) * stride[d] + reach(d) + 1);
-        Some(Windows { channels, chunks: channels.div_ceil(LINE), read, positions, stride, before, grid })
+        let chunks = channels.div_ceil(LINE);
+        Some(Windows { channels, chunks, read, positions, stride, before, grid, phases: None })
+    }
+
+    /// Those of an input's gradient with a stride, the same for all phases: tap k′ of a phase takes its element q to
+    /// q + lead − k′ · dilation of y, where lead is ⌊p / s⌋ to ⌈p / s⌉.
+    fn of_phases(sizes: &Sizes) -> Option<Windows> {
+        let Sizes { kernel, dilation, padding, stride, .. } = *sizes;
+        let dims = [0, 1, 2];
+        if dims.iter().any(|&d| stride[d] > 1 && dilation[d] > 1) {
+            return None;
+        }
+        let positions = dims.map(|d| sizes.input[d].div_ceil(stride[d]));
+        let back = |d: usize| ((kernel[d].div_ceil(stride[d]) - 1) * dilation[d]) as i64;
+        let before = dims.map(|d| back(d) - (padding[d] / stride[d]) as i64);
+        let grid = dims.map(|d| {
+            let last = positions[d] - 1 + padding[d].div_ceil(stride[d]);
+            (last as i64 + before[d] + 1).max(1) as usize
+        });
+        let (channels, chunks) = (sizes.outputs, sizes.outputs.div_ceil(LINE));
+        let phases = Some(product(stride));
+        Some(Windows {
+            channels,
+            chunks,
+            read: sizes.output,
+            positions,
+            stride: [1; 3],
+            before,
+            grid,
+            phases,
+        })
     }
 
     /// Lines of a chunk of channels.
@@ -80,16 +112,23 @@ pub(super) fn on_units(
     // What is multiplied: channels are whole lines.
     let (rows, columns, depth) = match weight {
         true => (asked.rows, of_kernel * LINE, asked.depth),
-        false => (asked.rows, asked.columns, of_kernel * LINE),
+        false => (asked.rows, images * product(windows.positions), of_kernel * LINE),
     };
+    let phases = windows.phases.unwrap_or(1);
     let on_units = {
-        let of = |m, n, k| matmul::Sizes { batches: groups, m, n, k };
         let left = asked.rows.next_multiple_of(LINE) * if weight { asked.depth } else { depth };
         let packed = groups * (left + windows.lines(images) * windows.chunks * LINE);
-        let plain = of(asked.rows, asked.columns, asked.depth);
-        tiling::on_units(&of(rows, columns, depth), &plain, packed, call)?
+        let of = |m, n, k| matmul::Sizes { batches: groups * phases, m, n, k };
+        // Taps are shared out among phases.
+        let multiplied = of(rows, columns, depth.div_ceil(phases));
+        let plain = match windows.phases {
+            Some(_) => of(rows, columns, asked.depth.div_ceil(phases)),
+            None => of(asked.rows, asked.columns, asked.depth),
+        };
+        let most = if windows.phases.is_some() { 1 } else { tiling::MAX_PARTS };
+        tiling::on_units(&multiplied, &plain, packed, most, call)?
     };
-    let tiling::OnUnits { units, tile, parts } = on_units;
+    let tiling::OnUnits { units, tile, parts, .. } = on_units;
     let lies = if weight { [Lies::Across; 2] } else { [Lies::AlongK, Lies::AtPlaces] };
     let rounds = depth.div_ceil(LINE);
     let results = parts::OnUnits::new(call, parts);
@@ -120,12 +159,12 @@ pub(super) fn on_units(
         shader.bind(Bound::ScratchRead(of_exponents), "exponents", "u32");
         exponents.shifts(&mut shader);
     }
-    programs.push(pack(call, shader, [&left, &right], groups, SET_BATCH));
+    programs.push(pack(call, shader, &[&left, &right], groups, SET_BATCH));
 
     // The product.
     let text = Text::unbound(Shader::of(call, call.op.name()), direction, sizes, call);
     text.add(KNOWN);
-    text.add(&places(&text, &windows, [&left, &right], asked));
+    text.add(&places(&text, &windows, [&left, &right], [columns, asked.depth]));
     let [pgroups, prows, pcolumns, all, length, numel] =
         [groups, rows, columns, rounds, rounds_of_part(depth, parts), call.outputs[0].1.numel()]
             .map(|size| text.n(size));
@@ -144,6 +183,16 @@ pub(super) fn on_units(
                 if (channel + j < {channels}) {{ put(target_at + j * {taps}, four[j]); }}
             }}\n",
                 channel("column")
+            );
+            (hand_on, false)
+        }
+        false if windows.phases.is_some() => {
+            let pitch = text.n(sizes.input_plane());
+            let hand_on = format!(
+                "            for (var j = 0u; j < min(4u, {pcolumns} - column); j++) {{
+                let target_at = target_of(column + j, this_batch);
+                if (target_at != NOWHERE) {{ put(target_at + row * {pitch}, four[j]); }}
+            }}\n"
             );
             (hand_on, false)
         }
@@ -179,24 +228,29 @@ pub(super) fn on_units(
     (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, true);
     let multiplied = units::Product { call, units, tile, lies, rows: prows, columns: pcolumns, hand_on };
     let [tile_rows, tile_columns] = tile.size;
+    let range = match windows.phases {
+        None => format!(
+            "    let part = group.z / {pgroups};
+    let first = part * {length};
+    let end = min(first + {length}, {all});
+"
+        ),
+        Some(_) => {
+            format!("    set_phase(group.z / {pgroups});\n    let first = 0u;\n    let end = rounds;\n")
+        }
+    };
     let body = format!(
         "    row0 = group.y * {tile_rows}u;
     column0 = group.x * {tile_columns}u;
     this_batch = group.z % {pgroups};
-    let part = group.z / {pgroups};
-    let first = part * {length};
-    let end = min(first + {length}, {all});
-    zero = select(0u, 1u, end < first);
+{range}    zero = select(0u, 1u, end < first);
 {}",
         multiplied.body(&mut shader, found.as_ref()),
     );
-    let groups = [columns.div_ceil(tile_columns), rows.div_ceil(tile_rows), groups * parts];
+    let groups = [columns.div_ceil(tile_columns), rows.div_ceil(tile_rows), groups * parts * phases];
     let entry = Entry::grid(groups.map(|count| count as u32), tile.threads());
     programs.push(shader.finish(&entry, &body));
-    if results.are_completed {
-        let sum = sum_of_parts(call, parts, "conv sum");
-        programs.push(Program { scratch: memory, in_turn: true, ..sum });
-    }
+    programs.extend(results.completion(call, "conv sum", memory));
     Some(programs)
 }
 
@@ -209,7 +263,7 @@ fn lines(direction: Direction, sizes: &Sizes, asked: Product, windows: &Windows)
         }
         Direction::Weight => ((asked.rows, asked.depth), (sizes.inputs, sizes.images * plane)),
     };
-    Lines { batches: sizes.groups, counts: [left.0, right.0], lengths: [left.1, right.1] }
+    Lines { batches: sizes.groups, counts: [left.0, right.0], lengths: [left.1, right.1], when_packed: false }
 }
 
 /// Four numbers of WGSL, each zero unless it is inside.
@@ -391,55 +445,148 @@ fn right(text: &Text, windows: &Windows, scratch: usize) -> Packed {
     }
 }
 
-/// Where lines are: `place` and `round` or `step` of both operands. Rows and columns beyond the edge repeat the last.
-fn places(text: &Text, windows: &Windows, [left, right]: [&Packed; 2], asked: Product) -> String {
+/// Where lines are: `place` and `round` or `step` of both operands, of which one has so many columns and steps. Rows and columns
+/// beyond the edge repeat the last.
+fn places(
+    text: &Text,
+    windows: &Windows,
+    [left, right]: [&Packed; 2],
+    [columns, steps]: [usize; 2],
+) -> String {
     let sizes = text.sizes;
     let Windows { positions, stride, grid, chunks, .. } = windows;
     let [of_image, pgrid, pchunks, of_chunk] =
         [product(positions), product(grid), *chunks, windows.lines(sizes.images)].map(|size| text.n(size));
     let place = text.offset(grid, |d| format!("at{d} * {}", text.n(stride[d])));
-    let tap = text.offset(grid, |d| format!("at{d} * {}", text.n(sizes.dilation[d])));
     let [of_left, of_right] = [left, right].map(|operand| text.n(operand.lines));
-    let windows = format!(
+    let vectors = units::vectors(text.call);
+    let window_place = format!(
         "fn window_place(i: u32) -> u32 {{
     let image = i / {of_image};
     var rest = i % {of_image};
 {}    return image * {pgrid} + {place};
 }}
-fn window_tap(i: u32) -> u32 {{
+",
+        text.unravel(positions),
+    );
+    let window_tap = || {
+        let tap = text.offset(grid, |d| format!("at{d} * {}", text.n(sizes.dilation[d])));
+        format!(
+            "fn window_tap(i: u32) -> u32 {{
     let chunk = i % {pchunks};
     var rest = i / {pchunks};
 {}    return chunk * {of_chunk} + {tap};
 }}
 ",
-        text.unravel(positions),
-        text.unravel(&sizes.kernel),
-    );
+            text.unravel(&sizes.kernel),
+        )
+    };
     let of_kernel = sizes.taps() * chunks;
-    windows
-        + &match text.direction {
-            Direction::Forward | Direction::Input => {
-                let rows = left.lines / (sizes.taps() * chunks);
-                let [rows, last_column] = [rows, asked.columns - 1].map(|size| text.n(size));
-                format!(
-                    "fn place_a(x: u32) -> u32 {{ return this_batch * {of_left} + x; }}
-fn round_a(round: u32) -> u32 {{ return round * {rows}; }}
-fn place_b(x: u32) -> u32 {{ return this_batch * {of_right} + window_place(min(x, {last_column})); }}
-fn round_b(round: u32) -> u32 {{ return window_tap(round); }}
+    if text.direction == Direction::Weight {
+        let depth = text.n(steps.next_multiple_of(LINE));
+        let [last_tap, steps] = [of_kernel - 1, steps].map(|size| text.n(size));
+        // Steps beyond the end meet zeros of A.
+        let functions = format!(
+            "fn place_a(x: u32) -> u32 {{ return (this_batch * {of_left} + x * {depth}) * {vectors}u; }}
+fn step_a(k: u32) -> u32 {{ return k * {vectors}u; }}
+fn place_b(x: u32) -> u32 {{ return (this_batch * {of_right} + window_tap(min(x, {last_tap}))) * {vectors}u; }}
+fn step_b(k: u32) -> u32 {{ return window_place(min(k, {steps} - 1u)) * {vectors}u; }}
 "
-                )
-            }
-            Direction::Weight => {
-                let [depth, last_tap, steps] =
-                    [padded_depth(asked), of_kernel - 1, asked.depth].map(|size| text.n(size));
-                // Steps beyond the end meet zeros of A.
-                format!(
-                    "fn place_a(x: u32) -> u32 {{ return this_batch * {of_left} + x * {depth}; }}
-fn step_a(k: u32) -> u32 {{ return k; }}
-fn place_b(x: u32) -> u32 {{ return this_batch * {of_right} + window_tap(min(x, {last_tap})); }}
-fn step_b(k: u32) -> u32 {{ return window_place(min(k, {steps} - 1u)); }}
+        );
+        return window_place + &window_tap() + &functions;
+    }
+    let [rows, last_column] = [left.lines / of_kernel, columns - 1].map(|size| text.n(size));
+    let (of_taps, [round_a, round_b]) = match windows.phases {
+        None => (window_tap(), ["round", "window_tap(round)"]),
+        Some(_) => (phase_functions(text, windows), ["line_of_tap(round).x", "line_of_tap(round).y"]),
+    };
+    let functions = format!(
+        "fn place_a(x: u32) -> u32 {{ return (this_batch * {of_left} + x) * {vectors}u; }}
+fn round_a(round: u32) -> u32 {{ return {round_a} * {rows} * {vectors}u; }}
+fn place_b(x: u32) -> u32 {{ return (this_batch * {of_right} + window_place(min(x, {last_column}))) * {vectors}u; }}
+fn round_b(round: u32) -> u32 {{ return {round_b} * {vectors}u; }}
 "
-                )
-            }
-        }
+    );
+    window_place + &of_taps + &functions
+}
+
+/// What workgroups know of their phase: `set_phase(number)`, after which they have so many `rounds`; `line_of_tap(round)`, the
+/// lines of packed weights and of windows; and `target_of(column, group)`, where a result lies, or `NOWHERE`.
+fn phase_functions(text: &Text, windows: &Windows) -> String {
+    let sizes = text.sizes;
+    let Windows { positions, before, grid, chunks, .. } = windows;
+    let known = text.each_dim(|d| {
+        format!(
+            "var<private> r{d}: u32;
+var<private> taps{d}: u32;
+var<private> start{d}: u32;
+var<private> from{d}: u32;
+"
+        )
+    });
+    let numbers = text.each_dim(|d| {
+        let (kernel, stride, padding) = (sizes.kernel[d], sizes.stride[d], sizes.padding[d]);
+        let [taps, more, last, stride, padding, before] = [
+            kernel / stride,
+            kernel % stride,
+            padding + stride - 1,
+            stride,
+            padding,
+            before[d] as u32 as usize,
+        ]
+        .map(|n| text.n(n));
+        format!(
+            "    r{d} = at{d};
+    taps{d} = {taps} + select(0u, 1u, at{d} < {more});
+    let lead{d} = ({last} - at{d}) / {stride};
+    start{d} = lead{d} * {stride} + at{d} - {padding};
+    from{d} = lead{d} + {before};
+"
+        )
+    });
+    let all_taps = text.each_dim(|d| format!(" * taps{d}"));
+    let taps_of: String = text
+        .dims()
+        .into_iter()
+        .rev()
+        .map(|d| format!("    let k{d} = rest % taps{d};\n    rest /= taps{d};\n"))
+        .collect();
+    let weight = text.offset(&sizes.kernel, |d| format!("(r{d} + k{d} * {})", text.n(sizes.stride[d])));
+    let window = text.offset(grid, |d| format!("(from{d} - k{d} * {})", text.n(sizes.dilation[d])));
+    let element = |d: usize| format!("(at{d} * {} + start{d})", text.n(sizes.stride[d]));
+    let outside = text.each_dim(|d| format!(" || {} >= {}", element(d), text.n(sizes.input[d])));
+    let [pchunks, taps, of_chunk, of_image, all, inputs, plane] = [
+        *chunks,
+        sizes.taps(),
+        windows.lines(sizes.images),
+        product(positions),
+        sizes.groups * sizes.inputs,
+        sizes.inputs,
+        sizes.input_plane(),
+    ]
+    .map(|size| text.n(size));
+    format!(
+        "const NOWHERE = 0xffffffffu;
+{known}var<private> rounds: u32;
+fn set_phase(number: u32) {{
+    var rest = number;
+{coordinates}{numbers}    rounds = {pchunks}{all_taps};
+}}
+fn line_of_tap(i: u32) -> vec2<u32> {{
+    let chunk = i % {pchunks};
+    var rest = i / {pchunks};
+{taps_of}    let turned = {taps} - 1u - ({weight});
+    return vec2<u32>(turned * {pchunks} + chunk, chunk * {of_chunk} + {window});
+}}
+fn target_of(column: u32, group: u32) -> u32 {{
+    let image = column / {of_image};
+    var rest = column % {of_image};
+{unravel}    if (false{outside}) {{ return NOWHERE; }}
+    return (image * {all} + group * {inputs}) * {plane} + {target};
+}}
+",
+        coordinates = text.unravel(&sizes.stride),
+        unravel = text.unravel(positions),
+        target = text.offset(&sizes.input, element),
+    )
 }

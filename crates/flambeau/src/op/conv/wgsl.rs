@@ -37,14 +37,14 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
     let text = || Text::new(direction, sizes, call);
     let product = text().product();
     let narrow = (product.rows <= FEW_ROWS).then(|| text().narrow(product)).flatten();
+    let is_compact = call.tier == Tier::Compact;
+    let on_units = || if is_compact { None } else { on_units(direction, sizes, call, product) };
     let by_phases = || text().by_phases();
-    let whole = || match call.tier {
-        Tier::Compact => text().compact(product),
-        _ => on_units(direction, sizes, call, product)
-            .or_else(|| text().large(product))
-            .unwrap_or_else(|| text().tiled(product)),
+    let whole = || match is_compact {
+        true => text().compact(product),
+        false => text().large(product).unwrap_or_else(|| text().tiled(product)),
     };
-    narrow.or_else(by_phases).unwrap_or_else(whole)
+    narrow.or_else(on_units).or_else(by_phases).unwrap_or_else(whole)
 }
 
 /// The same for adapters that pay dearly for barriers.

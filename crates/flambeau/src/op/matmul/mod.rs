@@ -112,9 +112,13 @@ impl Kernels for MatMul {
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
         }
-        if let Some(on_units) =
-            tiling::on_units(&sizes, &sizes, sizes.batches * (sizes.m + sizes.n) * sizes.k, call)
-        {
+        if let Some(on_units) = tiling::on_units(
+            &sizes,
+            &sizes,
+            sizes.batches * (sizes.m + sizes.n) * sizes.k,
+            tiling::MAX_PARTS,
+            call,
+        ) {
             return Ok(units::programs(call, &sizes, &on_units));
         }
         let choice = Choice::of(&sizes, call.epilogue.is_some(), call.gpu);

@@ -17,7 +17,7 @@ pub(in crate::op) const DEPTH: usize = 16;
 /// Rounds below which another part along K would cost more than it saves.
 const ROUNDS_PER_PART: usize = 8;
 /// Parts at most.
-const MAX_PARTS: usize = 64;
+pub(in crate::op) const MAX_PARTS: usize = 64;
 /// Multiplications from which a product gets a shader of its own.
 const LARGE: f64 = (1 << 22) as f64;
 
@@ -142,31 +142,49 @@ pub(in crate::op) struct OnUnits {
     pub units: UnitKind,
     pub tile: &'static units::Tile,
     pub parts: usize,
+    /// Should operands that lie in memory as lines be read there, and not be packed?
+    pub in_place: bool,
 }
 
 /// Rows, columns and steps of K from which a product may be worth matrix units.
 const LEAST: usize = 32;
-/// What a product on matrix units costs beside its operations, in seconds: the kernels that find exponents and pack.
-const PACKING: f64 = 8e-6;
-/// Rounds that a tile's beginning and end take as long as: places, powers of two, results through workgroup memory.
-const ROUNDS_OF_ENDS: usize = 8;
-/// Bytes read and written for an element of an operand before it is multiplied.
-const PACKED_BYTES: f64 = 12.0;
 /// Rounds of a part on matrix units, at least.
 const LEAST_PART: usize = 8;
-/// Operations a second of products on matrix units that fill an NVIDIA H200 (2026-11-17), of f32 as two halves, and as one with the
-/// small and the large tile.
-const SPLIT_SPEED: f64 = 80e12;
-const HALF_SPEED: [f64; 2] = [165e12, 265e12];
+/// The share of its time that a product takes longer if its lines lie anywhere.
+const IN_PLACE: f64 = 0.12;
+/// How much longer a plain product takes than estimated if it computes what follows (4096 × 1536 over K = 384 with GELU: 167 µs).
+const EPILOGUE_OF_PLAIN: f64 = 1.35;
+/// What a kernel that goes before a product on matrix units costs beside its bytes, in seconds.
+const KERNEL_BEFORE: f64 = 5e-6;
 /// Bytes at most of packed operands.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// What is known of a tile on an NVIDIA H200 (2026-11-17).
+struct Pace {
+    tile: &'static units::Tile,
+    /// Operations a second of products that fill the GPU, and the share of it that is left where a processor has one tile.
+    speed: f64,
+    alone: f64,
+    /// Rounds that a tile's beginning and end take as long as.
+    ends: usize,
+}
+
+/// Of f32 as two halves, and of one half.
+static SPLIT: [Pace; 1] = [Pace { tile: &units::SMALL, speed: 80e12, alone: 0.5, ends: 2 }];
+static HALF: [Pace; 4] = [
+    Pace { tile: &units::SMALL, speed: 165e12, alone: 0.6, ends: 3 },
+    Pace { tile: &units::MEDIUM, speed: 205e12, alone: 0.8, ends: 3 },
+    Pace { tile: &units::WIDE, speed: 200e12, alone: 0.8, ends: 3 },
+    Pace { tile: &units::LARGE, speed: 265e12, alone: 0.4, ends: 8 },
+];
+
 /// How a product is made on matrix units, where there are any and they are faster than the plain product of these sizes. So many
-/// elements are packed for it.
+/// elements are packed for it, and it may be made in so many parts.
 pub(in crate::op) fn on_units(
     sizes: &Sizes,
     plain: &Sizes,
     packed: usize,
+    most_parts: usize,
     call: &StructuredCall,
 ) -> Option<OnUnits> {
     // Browsers have none, and a page fetches no more than it needs.
@@ -181,48 +199,64 @@ pub(in crate::op) fn on_units(
         let none_is_empty = (parts - 1) * units::rounds_of_part(k, parts) < k.div_ceil(units::LINE);
         grid.iter().all(|&count| count <= 65_535) && none_is_empty
     };
-    let most = (k.div_ceil(units::LINE) / LEAST_PART).clamp(1, MAX_PARTS);
-    let tiles: &[(&'static units::Tile, f64)] = match units::halves(call) {
-        2 => &[(&units::SMALL, SPLIT_SPEED)],
-        _ => &[(&units::SMALL, HALF_SPEED[0]), (&units::LARGE, HALF_SPEED[1])],
-    };
-    let choices = tiles.iter().flat_map(|&(tile, speed)| {
-        (1..=most).filter(move |&parts| fits(tile, parts)).map(move |parts| {
-            let seconds = seconds_on_units(sizes, tile, speed, parts, gpu);
+    let most = (k.div_ceil(units::LINE) / LEAST_PART).clamp(1, most_parts);
+    let paces: &'static [Pace] = if units::halves(call) == 2 { &SPLIT } else { &HALF };
+    let choices = paces.iter().flat_map(|pace| {
+        let fitting = (1..=most).filter(move |&parts| fits(pace.tile, parts));
+        fitting.map(move |parts| {
             (
-                seconds + PACKING + PACKED_BYTES * packed as f64 / gpu.bandwidth(),
-                OnUnits { units, tile, parts },
+                pace.seconds(sizes, parts, epilogue, gpu),
+                OnUnits { units, tile: pace.tile, parts, in_place: false },
             )
         })
     });
-    let (seconds, choice) = choices.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (seconds, mut choice) = choices.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let plain =
         large(plain, MAX_PARTS, epilogue, gpu).map(|(tile, parts)| tile.seconds(plain, parts, epilogue, gpu));
-    // What is played is there for tests.
-    let pays = units == UnitKind::Played || plain.is_some_and(|plain| seconds < plain);
+    let before = seconds_before(packed, call, gpu);
+    choice.in_place = IN_PLACE * seconds < before;
+    let pays = match units {
+        UnitKind::Cooperative { always: false } => {
+            let slower = if epilogue { EPILOGUE_OF_PLAIN } else { 1.0 };
+            plain.is_some_and(|plain| before + seconds < slower * plain)
+        }
+        // For tests.
+        UnitKind::Cooperative { always: true } | UnitKind::Played => true,
+    };
     pays.then_some(choice)
 }
 
-/// About the seconds a product takes on matrix units: as on one NVIDIA H200 (2026-11-17), whose processors are busy with four
-/// workgroups each.
-fn seconds_on_units(sizes: &Sizes, tile: &units::Tile, speed: f64, parts: usize, gpu: GpuSize) -> f64 {
-    let Sizes { batches, m, n, k } = *sizes;
-    let [rows, columns] = tile.size;
-    let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns) * parts;
-    let in_turn = tiles.div_ceil(gpu.processors());
-    let busy = match in_turn {
-        1 => 0.5,
-        2 | 3 => 0.9,
-        _ => 0.95,
+/// About the seconds that finding exponents and packing take, of so many elements.
+fn seconds_before(packed: usize, call: &StructuredCall, gpu: GpuSize) -> f64 {
+    let size = call.inputs[0].meta.dtype.size();
+    let (kernels, bytes) = match units::is_scaled(call) {
+        true => (2.0, 2 * size + 2 * units::halves(call)),
+        false => (1.0, size + 2 * units::halves(call)),
     };
-    let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
-    let steps = (units::rounds_of_part(k, parts) + ROUNDS_OF_ENDS) * units::LINE;
-    let operations = product(&[2, in_turn, GpuSize::Large.processors(), rows, columns, steps]);
-    let of_parts = match parts {
-        1 => 0.0,
-        _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / gpu.bandwidth(),
-    };
-    operations / (busy * speed) + of_parts
+    kernels * KERNEL_BEFORE + (packed * bytes) as f64 / gpu.bandwidth()
+}
+
+impl Pace {
+    /// About the seconds a product takes on matrix units.
+    fn seconds(&self, sizes: &Sizes, parts: usize, epilogue: bool, gpu: GpuSize) -> f64 {
+        let Sizes { batches, m, n, k } = *sizes;
+        let [rows, columns] = self.tile.size;
+        let tiles = batches * m.div_ceil(rows) * n.div_ceil(columns) * parts;
+        let in_turn = tiles.div_ceil(gpu.processors());
+        let busy = match in_turn {
+            1 => self.alone,
+            2 | 3 => 0.85,
+            _ => 0.95,
+        };
+        let product = |sizes: &[usize]| sizes.iter().fold(1.0, |product, &size| product * size as f64);
+        let steps = (units::rounds_of_part(k, parts) + self.ends) * units::LINE;
+        let operations = product(&[2, in_turn, GpuSize::Large.processors(), rows, columns, steps]);
+        let of_parts = match parts {
+            1 if !epilogue => 0.0,
+            _ => SECOND_KERNEL + product(&[8, parts, batches, m, n]) / gpu.bandwidth(),
+        };
+        operations / (busy * self.speed) + of_parts
+    }
 }
 
 /// Steps of K of each of a number of parts: whole rounds.

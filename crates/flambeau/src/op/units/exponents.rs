@@ -1,8 +1,10 @@
 //! The exponents of the largest elements of rows and columns: by powers of two a product on matrix units brings its operands
 //! into the range of f16.
 //!
-//! A shader of its own goes over both operands, in parts, and leaves the exponents in a scratch buffer; who needs one takes the
-//! largest of the parts, or where there are many, a second shader does so before. The largest of numbers does not depend on their order. Infinities and NaNs do not count.
+//! Where a workgroup can look at whole rows or columns, the shader that packs them finds theirs on the way (`pack`). Else a shader
+//! of its own goes over both operands, in parts, and leaves the exponents in a scratch buffer; who needs one takes the largest of
+//! the parts, or where there are many, a second shader does so before. The largest of numbers does not depend on their order.
+//! Infinities and NaNs do not count.
 
 use super::{INFINITY, Lies};
 use crate::ir::program::{Bound, Program, Tier};
@@ -37,11 +39,24 @@ pub(in crate::op) struct Lines {
     /// How many there are of A and of B, and the elements of each.
     pub counts: [usize; 2],
     pub lengths: [usize; 2],
+    /// Does the shader that packs find them?
+    pub when_packed: bool,
 }
 
+/// Elements of a line up to which a workgroup goes over whole ones.
+const SHORT: usize = 2048;
+
 impl Lines {
+    /// Those of a product of matrices.
+    pub fn of_product(batches: usize, [m, n]: [usize; 2], k: usize) -> Lines {
+        Lines { batches, counts: [m, n], lengths: [k, k], when_packed: k <= SHORT }
+    }
+
     /// Parts of lines: enough for all processors to have work.
     fn parts(&self) -> usize {
+        if self.when_packed {
+            return 1;
+        }
         let blocks: usize = self.counts.iter().map(|count| count.div_ceil(ABREAST)).sum();
         let longest = self.lengths[0].max(self.lengths[1]);
         (BUSY / (self.batches * blocks)).min(longest / PART).clamp(1, MAX_PARTS)
@@ -114,13 +129,7 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
                 .map(|size| shader.params.size(size));
         shader.bind(Bound::Scratch(scratch), "exponents", "u32");
         shader.share("largest", "vec4<u32>", THREADS);
-        shader.add(&format!(
-            "fn bits_of(four: vec4<f32>) -> vec4<u32> {{
-    let bits = bitcast<vec4<u32>>(four) & vec4<u32>(0x7fffffffu);
-    return select(bits, vec4<u32>(), bits >= vec4<u32>({INFINITY}u));
-}}
-"
-        ));
+        shader.add(&bits_of());
         let ranges = self.lengths.map(|length| {
             let part = length.div_ceil(parts).next_multiple_of(4);
             let [part, length] = [part, length].map(|size| shader.params.size(size));
@@ -200,6 +209,27 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
         }
         programs
     }
+}
+
+/// `bits_of` four numbers, without their signs: they are in order as the numbers are, and zero if these are not finite.
+pub(super) fn bits_of() -> String {
+    format!(
+        "fn bits_of(four: vec4<f32>) -> vec4<u32> {{
+    let bits = bitcast<vec4<u32>>(four) & vec4<u32>(0x7fffffffu);
+    return select(bits, vec4<u32>(), bits >= vec4<u32>({INFINITY}u));
+}}
+"
+    )
+}
+
+/// `shifts_of` the bits of the largest of four lines: the powers of two that they are divided by.
+pub(super) fn shifts_of() -> String {
+    format!(
+        "fn shifts_of(most: vec4<u32>) -> vec4<i32> {{
+    return max(vec4<i32>(most >> vec4<u32>(23u)) - {TOP}, vec4<i32>(-126));
+}}
+{POWERS}"
+    )
 }
 
 /// Powers of two, for exponents from −126 to 127.

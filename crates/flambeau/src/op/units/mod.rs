@@ -10,18 +10,21 @@
 //! across       32 rows of A (columns of B) at one step:     lines by (chunk of rows, step)
 //! ```
 //!
+//! Matrices of f16 have such lines where they lie, if their sizes are multiples of 32, and need not be packed.
+//!
 //! A workgroup makes one tile of C, each of its subgroups a part of that in squares of 16 × 16. A round brings the lines of
-//! 32 steps of K to workgroup memory, which are as many as the tile has rows and columns. The op says where lines are, by
-//! functions of WGSL that give the number of a line as a sum of two:
+//! 32 steps of K to workgroup memory, which are as many as the tile has rows and columns. The op says where lines begin, by
+//! functions of WGSL that give it in vectors of four as a sum of two:
 //!
 //! ```text
 //! along K      place_a(row) + round_a(round)
 //! across       place_a(row / 32) + step_a(k)
 //! ```
 //!
-//! Places of neighbouring rows are neighbours, and there are lines (of zeros) for all rows of the last tile, unless lines lie
+//! Lines of neighbouring rows follow each other, and there are lines (of zeros) for all rows of the last tile, unless lines lie
 //! `AtPlaces`, as windows of convolutions do. Workgroup memory is what bounds how many workgroups a processor has at a time, and so
-//! the speed: results leave through strips of one square, by a few subgroups at a time.
+//! the speed: results leave through strips of a square or a few, and what follows them is left to another kernel: computed here,
+//! it would take registers from the loop and wait for memory with few threads.
 //!
 //! **f32 as f16** (`Precision::Highest`). A number x is hi + lo: hi is x rounded to 11 bits, lo the rest in 11 bits, and
 //! A·B ≈ hi·hi + (hi·lo + lo·hi). f16 has few exponents, so rows of A and columns of B are first multiplied by powers of two
@@ -42,7 +45,7 @@ mod spelling;
 mod tests;
 
 pub(super) use exponents::{Exponents, Lines};
-pub(super) use pack::{Packed, Scale, Source, pack};
+pub(super) use pack::{Packed, Scale, Source, find_and_pack, pack};
 use spelling::Spelling;
 
 use crate::dtype::DType;
@@ -63,16 +66,22 @@ const LANES: usize = 32;
 pub(super) struct Tile {
     pub size: [usize; 2],
     of_subgroup: [usize; 2],
+    /// Subgroups that hand on results at a time, and the squares abreast that each of them does.
+    at_once: usize,
+    strip: usize,
 }
 
-/// On an H200 (2026-11-17; products of 4096, 2048 and 1024 squared, packed before, TFLOP/s) this one reaches 80, 79 and 73 with
-/// two halves, 165, 156 and 126 with one. 128 × 128 by subgroups of 64 × 32 reaches 83, 81 and 46 with two.
-pub(super) static SMALL: Tile = Tile { size: [64, 64], of_subgroup: [32, 32] };
-/// 276, 261 and 94 with one half.
-pub(super) static LARGE: Tile = Tile { size: [128, 128], of_subgroup: [64, 64] };
-
-/// Subgroups that hand on results at a time.
-const AT_ONCE: usize = 2;
+/// On an H200 (2026-11-17; products of 4096, 2048 and 1024 squared, and of 4096 × 1152 over K = 384, packed before, TFLOP/s) it
+/// reaches 79, 78, 70 and 64 with two halves, 164, 156, 124 and 123 with one. Two halves by 128 × 128 and subgroups of 64 × 32:
+/// 82, 80, 44 and 52.
+pub(super) static SMALL: Tile = Tile { size: [64, 64], of_subgroup: [32, 32], at_once: 4, strip: 1 };
+/// For one half: 200, 194, 127 and 129.
+pub(super) static MEDIUM: Tile = Tile { size: [128, 64], of_subgroup: [64, 32], at_once: 4, strip: 2 };
+/// The same for few rows.
+pub(super) static WIDE: Tile = Tile { size: [64, 128], of_subgroup: [32, 64], at_once: 4, strip: 4 };
+/// For one half and much work: 263, 243, 76 and 112. All subgroups at a time would cost a third of the speed of the loop (174),
+/// for reasons that the driver's compiler keeps to itself.
+pub(super) static LARGE: Tile = Tile { size: [128, 128], of_subgroup: [64, 64], at_once: 2, strip: 1 };
 
 impl Tile {
     /// Subgroups of a workgroup that lie abreast.
@@ -86,6 +95,15 @@ impl Tile {
 
     pub fn threads(&self) -> usize {
         self.subgroups() * LANES
+    }
+
+    /// Vectors of four from row to row of a strip: eight rows begin at different banks.
+    fn strip_pitch(&self) -> usize {
+        self.strip * SQUARE / 4 + 1
+    }
+
+    fn strip_vectors(&self) -> usize {
+        SQUARE * self.strip_pitch()
     }
 
     /// Squares of a subgroup, down and across.
@@ -132,7 +150,7 @@ pub(super) fn halves(call: &StructuredCall) -> usize {
 }
 
 /// Vectors of four of a line.
-fn vectors(call: &StructuredCall) -> usize {
+pub(super) fn vectors(call: &StructuredCall) -> usize {
     halves(call) * LINE / 4
 }
 
@@ -175,10 +193,10 @@ impl Staged {
 
     /// Where a thread's vectors are, as far as all rounds share it. The thread's line is `line`, its vector `vector`.
     fn declare(&self) -> String {
-        let Staged { name, vectors, .. } = self;
+        let Staged { name, .. } = self;
         let origin = if *name == "a" { "row0" } else { "column0" };
         let one = |number: usize, place: String| {
-            format!("    let {name}_place{number} = place_{name}({place}) * {vectors}u + vector;\n")
+            format!("    let {name}_place{number} = place_{name}({place}) + vector;\n")
         };
         match self.lies {
             Lies::AlongK => one(0, format!("{origin} + line")),
@@ -197,17 +215,17 @@ impl Staged {
         let apart = self.apart();
         let (mut text, at): (String, Box<dyn Fn(usize) -> String>) = match self.lies {
             Lies::AlongK => (
-                format!("        let {name}_round = {name}_place0 + round_{name}(round) * {vectors}u;\n"),
+                format!("        let {name}_round = {name}_place0 + round_{name}(round);\n"),
                 Box::new(|i| format!("{name}_round + {}u", i * apart * vectors)),
             ),
             Lies::AtPlaces => (
-                format!("        let {name}_round = round_{name}(round) * {vectors}u;\n"),
+                format!("        let {name}_round = round_{name}(round);\n"),
                 Box::new(|i| format!("{name}_place{i} + {name}_round")),
             ),
             Lies::Across => {
                 let step = |s: usize| {
                     let k = format!("round * {LINE}u + line + {}u", s * apart);
-                    format!("        let {name}_step{s} = step_{name}({k}) * {vectors}u;\n")
+                    format!("        let {name}_step{s} = step_{name}({k});\n")
                 };
                 let at = |i: usize| (i * apart / LINE, i * apart % LINE / apart);
                 (
@@ -262,9 +280,7 @@ impl Product<'_> {
             shader.share(&format!("lines_{}", side.name), "vec4<f16>", side.lines * pitch);
         }
         let is_split = halves(call) == 2;
-        for strip in ["strip", "strip_of_small"].into_iter().take(halves(call)) {
-            shader.share(strip, "vec4<f32>", AT_ONCE * SQUARE * SQUARE / 4);
-        }
+        shader.share("strip", "vec4<f32>", tile.at_once * tile.strip_vectors());
         let prepare = exponents.map(|exponents| self.prepare(shader, exponents)).unwrap_or_default();
         let zero =
             |name: &str| self.each_square(|i, j| format!("    var {name}{i}_{j} = {};\n", spelling.zero()));
@@ -355,11 +371,46 @@ impl Product<'_> {
         text
     }
 
-    /// Hands on the results, square by square, through workgroup memory.
+    /// Hands on the results through workgroup memory, strip by strip.
     fn write(&self, spelling: &Spelling, is_split: bool, scaled: bool) -> String {
-        let [down, across] = self.tile.squares();
-        let turns = self.tile.subgroups().div_ceil(AT_ONCE);
-        let (across_strip, vectors) = (SQUARE / 4, SQUARE * SQUARE / 4);
+        let tile = self.tile;
+        let [down, across] = tile.squares();
+        let strip0 = format!("    let strip0 = subgroup % {}u * {}u;\n", tile.at_once, tile.strip_vectors());
+        let strips = (0..down).flat_map(|i| (0..across).step_by(tile.strip).map(move |j| (i, j)));
+        let turns = tile.subgroups() / tile.at_once;
+        let strips = strips.map(|(i, j)| {
+            let steps = self.hand_on_strip(spelling, is_split, scaled, (i, j));
+            if turns == 1 {
+                return steps.join("        workgroupBarrier();\n") + "        workgroupBarrier();\n";
+            }
+            let mine = format!("        if (subgroup / {}u == turn) {{\n", tile.at_once);
+            let step = |step: String| format!("{mine}{step}        }}\n        workgroupBarrier();\n");
+            let steps: String = steps.into_iter().map(step).collect();
+            format!("    for (var turn = 0u; turn < {turns}u; turn++) {{\n{steps}    }}\n")
+        });
+        strip0 + &strips.collect::<String>()
+    }
+
+    /// Hands on the squares of one strip, of which the first is `i` down and `j` across, in steps with barriers between them.
+    fn hand_on_strip(
+        &self,
+        spelling: &Spelling,
+        is_split: bool,
+        scaled: bool,
+        (i, j): (usize, usize),
+    ) -> Vec<String> {
+        let tile = self.tile;
+        let (pitch, abreast) = (tile.strip_pitch(), tile.strip * SQUARE / 4);
+        let store = |sums: &str| -> String {
+            (0..tile.strip)
+                .map(|x| {
+                    let place = format!("strip0 + {}u", x * SQUARE / 4);
+                    format!("        {}\n", spelling.store(&format!("{sums}{i}_{}", j + x), &place, pitch))
+                })
+                .collect()
+        };
+        let at =
+            |place: &str| format!("strip[strip0 + {place} / {abreast}u * {pitch}u + {place} % {abreast}u]");
         let unscale = match scaled {
             false => "",
             // In two steps, neither of which leaves the range if the result does not.
@@ -371,53 +422,50 @@ impl Product<'_> {
 "
             }
         };
-        let strips: &[[&str; 2]] = match is_split {
-            false => &[["strip", "whole"]],
-            true => &[["strip", "whole"], ["strip_of_small", "small"]],
-        };
-        let with_small = match is_split {
-            false => String::new(),
-            true => format!(
-                "                let is_finite = (bitcast<vec4<u32>>(four) & vec4<u32>({INFINITY}u)) < vec4<u32>({INFINITY}u);
-                four = select(four, four + strip_of_small[strip0 + place], is_finite);
-"
-            ),
-        };
-        let mut text = format!("    let strip0 = subgroup % {AT_ONCE}u * {vectors}u;\n");
-        for (i, j) in (0..down).flat_map(|i| (0..across).map(move |j| (i, j))) {
-            let store: String = strips
-                .iter()
-                .map(|[strip, squares]| {
-                    format!("            {}\n", spelling.store(&format!("{squares}{i}_{j}"), strip))
-                })
-                .collect();
-            _ = write!(
-                text,
-                "    for (var turn = 0u; turn < {turns}u; turn++) {{
-        if (subgroup / {AT_ONCE}u == turn) {{
-{store}        }}
-        workgroupBarrier();
-        if (subgroup / {AT_ONCE}u == turn) {{
-            for (var place = lane; place < {vectors}u; place += {LANES}u) {{
-                let line = line0 + {first_line}u + place / {across_strip}u;
-                let beside = beside0 + {first_beside}u + place % {across_strip}u * 4u;
-                let row = row0 + line;
-                let column = column0 + beside;
-                if (row >= {all_rows} || column >= {all_columns}) {{ continue; }}
-                var four = strip[strip0 + place];
-{with_small}{unscale}{hand_on}            }}
-        }}
-        workgroupBarrier();
-    }}
+        // What becomes of the four results at `place`, once `four` has them.
+        let hand_on = |four: &str| {
+            format!(
+                "            let line = line0 + {first_line}u + place / {abreast}u;
+            let beside = beside0 + {first_beside}u + place % {abreast}u * 4u;
+            let row = row0 + line;
+            let column = column0 + beside;
+            if (row < {all_rows} && column < {all_columns}) {{
+                {four}
+{unscale}{hand_on}            }}
 ",
                 first_line = i * SQUARE,
                 first_beside = j * SQUARE,
                 all_rows = self.rows,
                 all_columns = self.columns,
                 hand_on = self.hand_on,
+            )
+        };
+        let vectors = SQUARE * abreast;
+        if !is_split {
+            let each = format!(
+                "        for (var place = lane; place < {vectors}u; place += {LANES}u) {{\n{}        }}\n",
+                hand_on(&format!("var four = {};", at("place")))
             );
+            return vec![store("whole"), each];
         }
-        text
+        // Small products follow through the same strip.
+        let places: Vec<String> = (0..vectors / LANES).map(|x| format!("(lane + {}u)", x * LANES)).collect();
+        let kept = |(x, place): (usize, &String)| format!("        let kept{i}_{j}_{x} = {};\n", at(place));
+        let each = |(x, place): (usize, &String)| {
+            let four = format!(
+                "var four = kept{i}_{j}_{x};
+                let is_finite = (bitcast<vec4<u32>>(four) & vec4<u32>({INFINITY}u)) < vec4<u32>({INFINITY}u);
+                four = select(four, four + {}, is_finite);",
+                at("place")
+            );
+            format!("        {{\n            let place = {place};\n{}        }}\n", hand_on(&four))
+        };
+        vec![
+            store("whole"),
+            places.iter().enumerate().map(kept).collect(),
+            store("small"),
+            places.iter().enumerate().map(each).collect(),
+        ]
     }
 
     fn each_square(&self, text: impl Fn(usize, usize) -> String) -> String {

@@ -24,7 +24,7 @@ impl Spelling {
     /// Has the shader know matrix units, or adds the function that plays them.
     pub fn announce(&self, shader: &mut Shader) {
         match self.units {
-            UnitKind::Cooperative => shader.takes_matrix_units(),
+            UnitKind::Cooperative { .. } => shader.takes_matrix_units(),
             UnitKind::Played => {
                 shader.uses(DType::F16);
                 shader.add(&self.played());
@@ -36,7 +36,7 @@ impl Spelling {
     /// its squares begin in both operands.
     pub fn names(&self, tile: &Tile) -> String {
         let numbers = match self.units {
-            UnitKind::Cooperative => String::new(),
+            UnitKind::Cooperative { .. } => String::new(),
             UnitKind::Played => {
                 format!("    let subgroup = thread / {LANES}u;\n    let lane = thread % {LANES}u;\n")
             }
@@ -54,7 +54,7 @@ impl Spelling {
     /// A square of zeros.
     pub fn zero(&self) -> &'static str {
         match self.units {
-            UnitKind::Cooperative => "coop_mat16x16<f32, C>()",
+            UnitKind::Cooperative { .. } => "coop_mat16x16<f32, C>()",
             UnitKind::Played => "array<f32, 8>()",
         }
     }
@@ -75,7 +75,7 @@ impl Spelling {
         // A lies by rows where it lies along K, B where it does not.
         let by_rows = (self.lies[side] != Lies::Across) == (side == 0);
         match self.units {
-            UnitKind::Cooperative => {
+            UnitKind::Cooperative { .. } => {
                 let (role, load) = (["A", "B"][side], if by_rows { "coopLoadT" } else { "coopLoad" });
                 format!("{load}<coop_mat16x16<f16, {role}>>(&lines_{name}[{at}], {pitch}u)")
             }
@@ -85,27 +85,27 @@ impl Spelling {
 
     pub fn multiply_add(&self, [a, b]: [&String; 2], sum: &str) -> String {
         match self.units {
-            UnitKind::Cooperative => format!("coopMultiplyAdd({a}, {b}, {sum})"),
+            UnitKind::Cooperative { .. } => format!("coopMultiplyAdd({a}, {b}, {sum})"),
             UnitKind::Played => format!("play({a}, {b}, {sum}, lane)"),
         }
     }
 
     pub fn add(&self, a: &str, b: &str) -> String {
         match self.units {
-            UnitKind::Cooperative => format!("{a} + {b}"),
+            UnitKind::Cooperative { .. } => format!("{a} + {b}"),
             UnitKind::Played => format!("both({a}, {b})"),
         }
     }
 
-    /// Stores a square in a strip of workgroup memory, from `strip0` on.
-    pub fn store(&self, square: &str, strip: &str) -> String {
-        let pitch = SQUARE / 4;
+    /// Stores a square in the strip, from a place on, with so many vectors of four from row to row.
+    pub fn store(&self, square: &str, place: &str, pitch: usize) -> String {
         match self.units {
-            UnitKind::Cooperative => format!("coopStoreT({square}, &{strip}[strip0], {pitch}u);"),
+            UnitKind::Cooperative { .. } => format!("coopStoreT({square}, &strip[{place}], {pitch}u);"),
             UnitKind::Played => {
                 let four = |from: usize| {
                     let numbers = [0, 1, 2, 3].map(|j| format!("{square}[{}]", from + j)).join(", ");
-                    format!("{strip}[strip0 + lane * 2u + {}u] = vec4<f32>({numbers});", from / 4)
+                    let at = format!("{place} + lane / 2u * {pitch}u + lane % 2u * 2u + {}u", from / 4);
+                    format!("strip[{at}] = vec4<f32>({numbers});")
                 };
                 four(0) + " " + &four(4)
             }

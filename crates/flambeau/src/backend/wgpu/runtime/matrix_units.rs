@@ -13,12 +13,14 @@ use std::sync::OnceLock;
 /// Whether products and convolutions run on matrix units: tensor cores and their like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MatrixUnits {
-    /// What the environment variable `FLAMBEAU_MATRIX_UNITS` says: `never`, `auto` or `played`; without it, never. They are new, and
+    /// What the environment variable `FLAMBEAU_MATRIX_UNITS` says: `never`, `auto`, `always` or `played`; without it, never. They are new, and
     /// not every model has been measured with them.
     #[default]
     AsAsked,
     /// Where they can be relied on and should be faster.
     Auto,
+    /// Where they can be relied on, faster or not: for tests.
+    Always,
     /// Never.
     Never,
     /// The same kernels with threads that play matrix units, slowly: for tests on adapters without.
@@ -30,6 +32,7 @@ impl MatrixUnits {
     pub(super) fn resolved(self) -> MatrixUnits {
         match (self, std::env::var("FLAMBEAU_MATRIX_UNITS").as_deref()) {
             (MatrixUnits::AsAsked, Ok("auto")) => MatrixUnits::Auto,
+            (MatrixUnits::AsAsked, Ok("always")) => MatrixUnits::Always,
             (MatrixUnits::AsAsked, Ok("played")) => MatrixUnits::Played,
             (MatrixUnits::AsAsked, _) => MatrixUnits::Never,
             (asked, _) => asked,
@@ -66,7 +69,8 @@ impl Found {
             _ if config.avoid_barriers => Found::none("kernels with barriers are avoided"),
             MatrixUnits::Played if has_f16 => Found { kind: Some(UnitKind::Played), ..Found::none("") },
             MatrixUnits::Played => Found::none("playing them needs shader-f16"),
-            MatrixUnits::Auto => Found::cooperative(device),
+            MatrixUnits::Auto => Found::cooperative(device, false),
+            MatrixUnits::Always => Found::cooperative(device, true),
         }
     }
 
@@ -74,7 +78,7 @@ impl Found {
     #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
     pub fn kind(&self, device: &wgpu::Device, queue: &wgpu::Queue) -> Option<UnitKind> {
         #[cfg(not(target_arch = "wasm32"))]
-        if self.kind == Some(UnitKind::Cooperative)
+        if matches!(self.kind, Some(UnitKind::Cooperative { .. }))
             && !*self.is_exact.get_or_init(|| check::is_exact(device, queue))
         {
             return None;
@@ -85,16 +89,18 @@ impl Found {
     /// In words.
     pub fn described(&self, device: &wgpu::Device, queue: &wgpu::Queue) -> String {
         match (self.kind(device, queue), self.kind) {
-            (Some(UnitKind::Cooperative), _) => "cooperative matrices of 16 × 16, f16 with f32 sums".into(),
+            (Some(UnitKind::Cooperative { .. }), _) => {
+                "cooperative matrices of 16 × 16, f16 with f32 sums".into()
+            }
             (Some(UnitKind::Played), _) => "played by threads".into(),
             (None, Some(_)) => "not used: a product of whole numbers was wrong".into(),
             (None, None) => format!("not used: {}", self.why_not),
         }
     }
 
-    fn cooperative(device: &wgpu::Device) -> Found {
+    fn cooperative(device: &wgpu::Device, always: bool) -> Found {
         match device.features().contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
-            true => Found { kind: Some(UnitKind::Cooperative), ..Found::none("") },
+            true => Found { kind: Some(UnitKind::Cooperative { always }), ..Found::none("") },
             false => Found::none("the adapter has none, or its driver has not been tried"),
         }
     }
@@ -120,7 +126,7 @@ pub(super) fn features(
     let needed = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX
         | wgpu::Features::SUBGROUP
         | wgpu::Features::SHADER_F16;
-    let fits = config.matrix_units.resolved() == MatrixUnits::Auto
+    let fits = matches!(config.matrix_units.resolved(), MatrixUnits::Auto | MatrixUnits::Always)
         && was_tried
         && description.subgroup_sizes == [32; 2]
         && adapter.features().contains(needed);
