@@ -17,11 +17,15 @@ fn memory_of_parts(call: &StructuredCall, parts: usize) -> Vec<u64> {
     vec![(parts * call.outputs[0].1.numel() * 4) as u64]
 }
 
-/// The output as the sum of the parts' results, in their order.
+/// The output as the sum of the parts' results, in their order: one text for all sizes.
 pub(super) fn sum_of_parts(call: &StructuredCall, parts: usize, label: &'static str) -> Program {
+    sum(call, parts, label, false)
+}
+
+/// The same one by one, or four at a time.
+fn sum(call: &StructuredCall, parts: usize, label: &'static str, fours: bool) -> Program {
     let (_, c) = &call.outputs[0];
     let mut shader = Shader::new(label, Tier::General);
-    let fours = c.numel().is_multiple_of(4);
     let count = if fours { c.numel() / 4 } else { c.numel() };
     let (pcount, pparts) = (shader.params.size(count), shader.params.size(parts));
     let (lane, first) = match fours {
@@ -70,12 +74,9 @@ impl OnUnits {
         scratch: Vec<u64>,
     ) -> Option<Program> {
         let is_left = !self.memory.is_empty();
-        is_left.then(|| Program {
-            scratch,
-            in_turn: true,
-            completes: false,
-            ..sum_of_parts(call, self.parts, label)
-        })
+        let fours = call.outputs[0].1.numel().is_multiple_of(4);
+        let sum = || sum(call, self.parts, label, fours);
+        is_left.then(|| Program { scratch, in_turn: true, completes: false, ..sum() })
     }
 }
 
