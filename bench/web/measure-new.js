@@ -18,8 +18,8 @@ export const nothingAsked = () => ({
  * Trains a network with a contender: once, which is told at once where somebody listens, with batches of other sizes, some times more, and for
  * so many seconds in the end.
  */
-export async function measure(contender, name, { gpu, device, sizes, steps = 40, seconds = 0, asks, onFirst }) {
-  const { batch } = NETS[name];
+export async function measure(contender, name, options) {
+  const { gpu, device, batch = NETS[name].batch, steps = 40, seconds = 0, asks, onFirst } = options;
   const at = {};
   const moments = Object.fromEntries(
     ["start", "loaded", "opened", "step"].map((moment) => [moment, () => (at[moment] = performance.now())]),
@@ -50,7 +50,8 @@ export async function measure(contender, name, { gpu, device, sizes, steps = 40,
   };
   onFirst?.(first.total);
   const others = [];
-  for (const samples of sizes ?? [batch - 3, batch >> 1, batch + 9, batch - 7]) {
+  const sizes = batch < 8 ? [batch - 1, batch >> 1, batch + 1] : [batch - 3, batch >> 1, batch + 9, batch - 7];
+  for (const samples of sizes) {
     const known = () => (asks === undefined ? 0 : asks.beside + asks.waitedFor);
     const before = known();
     const { all, host } = await take(samples);

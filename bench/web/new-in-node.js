@@ -1,7 +1,8 @@
 // What is new to a process, in Node with Dawn: the time until the first loss of a network and where it goes, and what a batch of
-// another size costs. `node new-in-node.js [mlp|cnn|eight] [10s] [--json] [--software] [contender...]`; the contenders that are
-// named run one after the other, and go on for so many seconds in the end (through `node run.mjs new ...`, which bundles them;
-// Flambeau alone needs no bundling). Run it with an empty HOME, so that the driver has kept nothing.
+// another size costs. `node new-in-node.js [mlp|cnn|eight] [b4] [10s] [--json] [--software] [contender...]`: batches of so many samples
+// instead of the usual ones; the contenders that are named run one after the other, and go on for so many seconds in the end (through
+// `node run.mjs new ...`, which bundles them; Flambeau alone needs no bundling). Run it with an empty HOME, so that the driver has
+// kept nothing.
 
 import { create, globals } from "webgpu";
 import { CONTENDERS, measure, nothingAsked, told } from "./measure-new.js";
@@ -12,7 +13,10 @@ const args = process.argv.slice(2);
 const name = args.find((arg) => arg in NETS) ?? "mlp";
 const asked = args.filter((arg) => arg in CONTENDERS);
 const seconds = Number(args.find((arg) => /^\d+s$/.test(arg))?.slice(0, -1) ?? 0);
+const batch = args.find((arg) => /^b\d+$/.test(arg))?.slice(1);
 const device = args.includes("--software") ? "software" : "gpu";
+/** Fewer samples are asked for where a step takes long: then there are few steps, too. */
+const few = batch === undefined ? {} : { batch: Number(batch), steps: 3 };
 const real = create([]);
 
 /** Milliseconds spent in what the device is asked, and how many kernels were compiled at once at most. */
@@ -74,7 +78,7 @@ Object.defineProperty(globalThis, "navigator", {
 for (const contender of asked.length > 0 ? asked : ["flambeau"]) {
   asks = nothingAsked();
   try {
-    const found = await measure(contender, name, { gpu, device, seconds, asks });
+    const found = await measure(contender, name, { gpu, device, seconds, asks, ...few });
     console.log(args.includes("--json") ? JSON.stringify(found) : told(found));
   } catch (error) {
     const failed = { contender, net: name, error: String(error) };

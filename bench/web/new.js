@@ -94,6 +94,9 @@ export async function jaxjs(name, { moments }) {
   const dense = (x, w, b) => np.matmul(x, w).add(b);
   const pool = (x) => lax.reduceWindow(x, (window) => np.max(window), [2, 2], [2, 2]);
   const conv = (x, w, b) => pool(nn.relu(lax.conv(x, w, [1, 1], "VALID").add(b)));
+  // A batch norm over images and positions; running statistics, which training does not read, are left out.
+  const norm = (x, scale, shift) => nn.standardize(x, [0, 2, 3]).mul(scale).add(shift);
+  const places = CHANNELS.slice(1).map((_, place) => place);
   const nets = {
     mlp: {
       shapes: { w1: [784, 128], b1: [128], w2: [128, CLASSES], b2: [CLASSES] },
@@ -109,8 +112,30 @@ export async function jaxjs(name, { moments }) {
         return dense(nn.relu(dense(seen.reshape([seen.shape[0], 1600]), p.w1, p.b1)), p.w2, p.b2);
       },
     },
+    eight: {
+      shapes: {
+        ...Object.fromEntries(
+          places.flatMap((place) => {
+            const [from, to] = CHANNELS.slice(place, place + 2);
+            return [
+              [`k${place}`, [to, from, 3, 3]],
+              [`s${place}`, [to, 1, 1]],
+              [`t${place}`, [to, 1, 1]],
+            ];
+          }),
+        ),
+        ...{ w: [512 * 2 * 2, CLASSES], b: [CLASSES] },
+      },
+      logits: (p, x) => {
+        const block = (x, place) => {
+          const made = norm(lax.conv(x, p[`k${place}`], [1, 1], "SAME"), p[`s${place}`], p[`t${place}`]);
+          return place % 2 === 1 ? pool(nn.relu(made)) : nn.relu(made);
+        };
+        const seen = places.reduce(block, x);
+        return dense(seen.reshape([seen.shape[0], 512 * 2 * 2]), p.w, p.b);
+      },
+    },
   };
-  if (!(name in nets)) throw new Error("not written for jax-js");
   const { shapes, logits } = nets[name];
   moments.start();
   await init();

@@ -1,5 +1,5 @@
 // `node run.mjs [chromium|node]`: the comparison in one page of headless Chromium, or in Node. `node run.mjs new [mlp|cnn|eight]
-// [--json] [--software] [contender...]`: what is new to a process, in Node; `node run.mjs new-chromium ...`: to a page, in Chromium.
+// [b4] [--json] [--software] [contender...]`: what is new to a process, in Node; `node run.mjs new-chromium ...`: to a page, in Chromium.
 import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";

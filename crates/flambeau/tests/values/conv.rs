@@ -374,3 +374,38 @@ fn strided_input_gradients_that_fill_a_gpu_by_phases() {
         });
     }
 }
+
+/// Kernels without barriers cut loops of over 32,768 rounds into parts, in either of the depth's two loops and in both together:
+/// software adapters end loops that are too long without a word. Sums of small whole numbers are exact in any order.
+#[test]
+fn long_loops_without_barriers() {
+    let gpu = new_gpu(GpuConfig { avoid_barriers: true, ..Default::default() });
+    // A long line, many lines, many channels, and neither long nor many but for both together.
+    let cases: [(&[usize], &[usize]); 4] = [
+        (&[1, 5, 40_000], &[6, 5, 3]),
+        (&[1, 5, 40_000, 1], &[6, 5, 3, 1]),
+        (&[1, 40_000, 4], &[6, 40_000, 1]),
+        (&[1, 5, 400, 300], &[6, 5, 3, 3]),
+    ];
+    for (x, w) in cases {
+        let of = |device: &Device| {
+            let whole = |shape: &[usize], seed: usize| {
+                let numbers: Vec<f32> =
+                    (0..shape.iter().product()).map(|k| ((k * 7 + k / 11 + seed) % 5) as f32 - 2.0).collect();
+                Tensor::from_slice(&numbers, shape, device).requires_grad()
+            };
+            let (x, w) = (whole(x, 1), whole(w, 3));
+            let y = match x.shape().dims().len() {
+                3 => x.conv1d(&w, None, &Default::default()),
+                _ => x.conv2d(&w, None, &Default::default()),
+            };
+            let weights = whole(y.shape().dims(), 2).detach();
+            (&y * &weights).sum(..).backward().expect("a derivative");
+            [y.detach(), x.grad().expect("of x"), w.grad().expect("of w")].map(|tensor| values(&tensor))
+        };
+        for (what, (got, want)) in ["y", "dx", "dw"].iter().zip(of(&gpu).iter().zip(&of(&Device::cpu()))) {
+            let wrong = got.iter().zip(want).position(|(got, want)| got != want);
+            assert!(got.len() == want.len() && wrong.is_none(), "{what} of {x:?} and {w:?} at {wrong:?}");
+        }
+    }
+}

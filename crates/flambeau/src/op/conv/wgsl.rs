@@ -239,6 +239,11 @@ impl<'a> Text<'a> {
     /// `place(i)` is an image and a position, `tap(i)` a channel and a tap of the kernel, both as an offset and
     /// coordinates; those past the end have coordinates that never meet. `window(place, tap)` is the element, or zero.
     pub fn window_functions(&self, places: &str) -> String {
+        self.half_functions(places, &|| self.window_function(&self.sizes.stride))
+    }
+
+    /// WGSL of a function that takes both halves, and of `place` and `tap`.
+    pub fn half_functions(&self, places: &str, function: &dyn Fn() -> String) -> String {
         let sizes = self.sizes;
         let forward = self.direction != Direction::Input;
         let (channels, read) = self.read();
@@ -252,7 +257,7 @@ impl<'a> Text<'a> {
         });
         let tap = self.each_dim(|d| format!(", at{d} * {}", self.n(sizes.dilation[d])));
         format!(
-            "{window}fn place(i: u32, group: u32) -> Half {{
+            "{function}fn place(i: u32, group: u32) -> Half {{
     if (i >= {places}) {{ return {no_place}; }}
     let image = i / {positions_of_image};
     var rest = i % {positions_of_image};
@@ -265,7 +270,7 @@ fn tap(i: u32) -> Half {{
 {tap_coordinates}    return Half(channel * {plane}{tap});
 }}
 ",
-            window = self.window_function(&sizes.stride),
+            function = function(),
             no_place = self.no_place(),
             no_tap = self.no_tap(),
             place_coordinates = self.unravel(positions),
@@ -275,9 +280,33 @@ fn tap(i: u32) -> Half {{
 
     /// WGSL of a half of an index, and of `window`, which reads at two that meet with these strides.
     pub fn window_function(&self, stride: &[usize; 3]) -> String {
+        let (_, read) = self.read();
+        let (meet, inside) = self.meeting(&self.dims(), stride);
+        format!(
+            "{half}fn window(p: Half, t: Half) -> f32 {{
+{meet}    if ({inside}) {{ return {value}; }}
+    return 0.0;
+}}
+",
+            half = self.half_struct(),
+            value = widen(
+                self.dtype,
+                &format!("a[p.base + t.base + {}]", self.offset(read, |d| format!("at{d}")))
+            ),
+        )
+    }
+
+    /// WGSL of a half of an index.
+    pub fn half_struct(&self) -> String {
+        format!("struct Half {{ base: u32{} }}\n", self.each_dim(|d| format!(", at{d}: u32")))
+    }
+
+    /// WGSL of the coordinates `at0`, … at which a place `p` and a tap `t` meet in these dimensions, and of whether there is an
+    /// element there.
+    pub fn meeting(&self, dims: &[usize], stride: &[usize; 3]) -> (String, String) {
         let forward = self.direction != Direction::Input;
         let (_, read) = self.read();
-        let meet = self.each_dim(|d| match (forward, stride[d]) {
+        let meet = dims.iter().map(|&d| match (forward, stride[d]) {
             (true, _) => format!("    let at{d} = p.at{d} + t.at{d};\n"),
             (false, 1) => format!("    let at{d} = p.at{d} - t.at{d};\n"),
             (false, stride) => {
@@ -285,26 +314,14 @@ fn tap(i: u32) -> Half {{
                 format!("    let all{d} = p.at{d} - t.at{d};\n    let at{d} = all{d} / {stride};\n")
             }
         });
-        let inside = self.dims().into_iter().map(|d| match (forward, stride[d]) {
+        let meet = meet.collect();
+        let inside = dims.iter().map(|&d| match (forward, stride[d]) {
             (true, _) | (false, 1) => format!("at{d} < {}", self.n(read[d])),
             (false, stride) => {
                 format!("at{d} < {} && all{d} == at{d} * {}", self.n(read[d]), self.n(stride))
             }
         });
-        format!(
-            "struct Half {{ base: u32{fields} }}
-fn window(p: Half, t: Half) -> f32 {{
-{meet}    if ({inside}) {{ return {value}; }}
-    return 0.0;
-}}
-",
-            fields = self.each_dim(|d| format!(", at{d}: u32")),
-            inside = inside.collect::<Vec<_>>().join(" && "),
-            value = widen(
-                self.dtype,
-                &format!("a[p.base + t.base + {}]", self.offset(read, |d| format!("at{d}")))
-            ),
-        )
+        (meet, inside.collect::<Vec<_>>().join(" && "))
     }
 
     /// The channels per group and the sizes of the tensor that windows are read from.
