@@ -76,6 +76,25 @@ export const tests = [
     },
   },
   {
+    name: "mixed precision is in the program, and in the curve: in Node it gives the same losses, and others without it",
+    async run(context) {
+      const { open, press, sees } = context;
+      await open("train?device=cpu&steps=30&items=500&batch=32&noise=0.1&amp=1&layers=flatten_linear-24_relu_linear-10");
+      await press("Start");
+      await finishes(context);
+      const curve = await curveOf(context);
+      await press("Show as code");
+      await sees("amp: true");
+      const program = await download(context, "mixed.mjs");
+      same((await output("node", program, mnist)).points, curve);
+      writeFileSync(program, readFileSync(program, "utf8").replace("  amp: true,\n", ""));
+      const { points } = await output("node", program, mnist);
+      assert(JSON.stringify(points) !== JSON.stringify(curve), "the run was not in mixed precision");
+      const [full, mixed] = [points.at(-1).loss, curve.at(-1).loss];
+      assert(Math.abs(full - mixed) < 0.02 * full, `${mixed} in mixed precision is far from ${full}`);
+    },
+  },
+  {
     name: "a program for one's own data reads them from a file that is saved beside it, and begins with imported weights",
     async run(context) {
       const { open, press, page, sees } = context;

@@ -24,7 +24,39 @@ function idxFiles(count = 60) {
   ];
 }
 
+/** The switch for mixed precision: can it be pressed, and what stands beside it? */
+const mixedPrecision = ({ page }) =>
+  page.evaluate(() => {
+    const box = [...document.querySelectorAll(".check")].find((each) => each.textContent === "Mixed precision");
+    const input = box.querySelector("input");
+    const hint = document.getElementById(input.getAttribute("aria-describedby")).textContent;
+    return { disabled: input.disabled, checked: input.checked, hint };
+  });
+
 export const tests = [
+  {
+    name: "mixed precision: a switch, which says why where the adapter lacks shader-f16 or the optimizer cannot skip steps",
+    async run(context) {
+      const { open, sees, press } = context;
+      const state = async (address) => {
+        await open(address);
+        await sees("Mixed precision");
+        return mixedPrecision(context);
+      };
+      // SwiftShader has no shader-f16.
+      const lacking = await state("train?device=software");
+      assert(lacking.disabled && lacking.hint.includes("lacks shader-f16"), JSON.stringify(lacking));
+      const plain = await state("train?device=cpu");
+      assert(!plain.disabled && plain.hint.includes("16 bits"), JSON.stringify(plain));
+      const counting = await state("train?device=cpu&optimizer=nadam");
+      assert(counting.disabled && counting.hint.includes("cannot skip steps"), JSON.stringify(counting));
+      // What a link has turned on can be turned off; started all the same, the run says what is missing.
+      const linked = await state("train?device=software&amp=1&steps=5");
+      assert(linked.checked && !linked.disabled, JSON.stringify(linked));
+      await press("Start");
+      await sees("needs the feature shader-f16");
+    },
+  },
   {
     name: "MNIST rises over 90 %, with a pause, single steps, and another rate on the way",
     browsers: ["chromium", "firefox"],

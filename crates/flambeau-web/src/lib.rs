@@ -8,8 +8,9 @@
 //! - `args`, `methods`: what ops are called with, and the methods that structured primitives do not bring along, from which the
 //!   TypeScript is generated;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
-//! - `tensor`, `layers`, `optim`, `files`, `kernel`, `device`: the calls.
+//! - `tensor`, `layers`, `optim`, `amp`, `files`, `kernel`, `device`: the calls.
 
+mod amp;
 mod args;
 mod catalogue;
 mod device;

@@ -2,25 +2,34 @@ import { adopt } from "./maker.js";
 import type { Tensor } from "./tensor.js";
 import { wasm } from "./wasm.js";
 
-function within<T>(enabled: boolean, body: () => T): T {
-  wasm().autograd_enter(enabled);
+/** @internal Runs a function between the two ends of a mode. */
+export function within<T>(name: string, enter: () => void, leave: () => void, body: () => T): T {
+  enter();
   try {
     const result = body();
-    if (result instanceof Promise) throw new TypeError("flambeau: noGrad cannot wait; await outside of it");
+    if (result instanceof Promise) throw new TypeError(`flambeau: ${name} cannot wait; await outside of it`);
     return result;
   } finally {
-    wasm().autograd_leave();
+    leave();
   }
 }
 
+const recording = <T>(enabled: boolean, body: () => T): T =>
+  within(
+    "noGrad",
+    () => wasm().autograd_enter(enabled),
+    () => wasm().autograd_leave(),
+    body,
+  );
+
 /** Runs a function without recording for derivatives. */
 export function noGrad<T>(body: () => T): T {
-  return within(false, body);
+  return recording(false, body);
 }
 
 /** Runs a function with recording, inside `noGrad`. */
 export function enableGrad<T>(body: () => T): T {
-  return within(true, body);
+  return recording(true, body);
 }
 
 /** Is recording on? */

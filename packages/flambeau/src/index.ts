@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 
+export { autocast, type AutocastOptions, GradScaler, type GradScalerState, isAutocastEnabled } from "./amp.js";
 export { enableGrad, grad, isGradEnabled, noGrad } from "./autograd.js";
 export {
   currentDevice,

@@ -13,6 +13,12 @@ export type Group<O> = O & { parameters: readonly Parameter[] };
 /** What an optimizer trains: parameters, or groups of them. */
 export type Trained<O> = readonly Parameter[] | readonly Group<O>[];
 
+/** @internal What follows every step. */
+export function stepped(): void {
+  releaseDeferred();
+  loadSoon();
+}
+
 /** Moves parameters along their gradients. A step is one plan, submitted once. */
 export class Optimizer {
   /** @internal */
@@ -33,8 +39,7 @@ export class Optimizer {
   /** Moves every parameter that has a gradient, and computes every result that is held. */
   step(): void {
     wasm().optimizer_step(this.number);
-    releaseDeferred();
-    loadSoon();
+    stepped();
   }
 
   /** Forgets the gradients. */

@@ -1,15 +1,17 @@
 /** The loop: epochs, metrics, clipping, schedules, evaluation, checkpoints. */
 
+import { autocast, GradScaler, type GradScalerState } from "./amp.js";
 import { noGrad } from "./autograd.js";
 import { currentDevice } from "./device.js";
 import type { DataLoader } from "./data.js";
+import type { GradScalerOptions } from "./generated/optimizers.js";
 import { readCheckpoint, writeCheckpoint, type Source } from "./io.js";
 import { clipGradNorm, gradNorm } from "./nn/index.js";
 import type { Module } from "./nn/module.js";
 import type { Optimizer, Scheduler, SchedulerState } from "./optim.js";
 import { generatorCounter, setGeneratorCounter } from "./random.js";
 import { scope } from "./scope.js";
-import { evaluate, items, type Tensor } from "./tensor.js";
+import { evaluate, items, tensor, type Tensor } from "./tensor.js";
 
 /** What became of a batch: the mean loss, and sums of metrics over its items. */
 export interface Outcome {
@@ -57,6 +59,11 @@ export interface TrainerOptions {
   gradNorm?: boolean;
   /** Batches whose gradients are added up before a step. */
   accumulation?: number;
+  /**
+   * Trains and evaluates in mixed precision, with a `GradScaler` of these settings: losses are made in a scope of `autocast`. A GPU
+   * needs the feature `shader-f16`.
+   */
+  amp?: boolean | GradScalerOptions;
   scheduler?: Scheduler;
   schedulePer?: "step" | "epoch";
   /** Ends when a metric of the epochs has not improved for `patience` of them. */
@@ -78,6 +85,8 @@ interface SavedRun {
   step: number;
   loader: ReturnType<DataLoader["state"]> | null;
   scheduler: SchedulerState | null;
+  /** Of a run in mixed precision. */
+  scaler?: GradScalerState;
   generator: number;
 }
 
@@ -125,6 +134,8 @@ export class Trainer<M extends Module> {
   #step = 0;
   /** Has a batch been drawn that no step has used yet? */
   #isDrawn = false;
+  /** In mixed precision. */
+  readonly #scaler: GradScaler | undefined;
 
   constructor(
     readonly model: M,
@@ -132,6 +143,14 @@ export class Trainer<M extends Module> {
     readonly options: TrainerOptions = {},
   ) {
     model.setNames();
+    const { amp = false } = options;
+    this.#scaler = amp === false ? undefined : new GradScaler(amp === true ? {} : amp);
+  }
+
+  /** What became of a batch, in the precision that was asked for. */
+  #outcome(batch: Tensor[], outcome: (model: M, batch: Tensor[]) => Outcome): Outcome {
+    const made = () => outcome(this.model, batch);
+    return this.#scaler === undefined ? made() : autocast(made);
   }
 
   /** Steps so far. */
@@ -203,16 +222,31 @@ export class Trainer<M extends Module> {
   ): { count: number; gradNorm: Tensor | undefined } {
     this.#isDrawn = false;
     return scope(() => {
-      const result = outcome(this.model, batch);
+      const scaler = this.#scaler;
+      const { clipGradNorm: most, gradNorm: isAsked = false } = this.options;
+      const result = this.#outcome(batch, outcome);
       const loss = accumulation === 1 ? result.loss : result.loss.div(accumulation);
-      loss.backward();
+      (scaler?.scale(loss) ?? loss).backward();
       for (const sum of sums) sum.add(result);
       this.#step += 1;
-      const norm = reports && this.options.gradNorm === true ? gradNorm(this.model.parameters()).keep() : undefined;
-      if (this.#step % accumulation === 0) {
-        const { clipGradNorm: most } = this.options;
+      const isWhole = this.#step % accumulation === 0;
+      const isLookedAt = (reports && isAsked) || most !== undefined;
+      if (isWhole && isLookedAt) scaler?.unscale(this.optimizer);
+      let norm: Tensor | undefined;
+      if (reports && isAsked) {
+        norm = gradNorm(this.model.parameters());
+        // Gradients that others are still to be added to are as the scaled loss made them.
+        if (!isWhole && scaler !== undefined) norm = norm.div(scaler.scale(tensor(1)));
+        norm.keep();
+      }
+      if (isWhole) {
         if (most !== undefined) clipGradNorm(this.model.parameters(), most);
-        this.optimizer.step();
+        if (scaler === undefined) {
+          this.optimizer.step();
+        } else {
+          scaler.step(this.optimizer);
+          scaler.update();
+        }
         this.optimizer.zeroGrad();
       }
       return { count: result.count, gradNorm: norm };
@@ -241,7 +275,7 @@ export class Trainer<M extends Module> {
     const sums = new Sums();
     try {
       for await (const batch of batches) {
-        scope(() => noGrad(() => sums.add(outcome(this.model, batch))));
+        scope(() => noGrad(() => sums.add(this.#outcome(batch, outcome))));
         sums.settle();
         await currentDevice().throttle();
       }
@@ -259,11 +293,13 @@ export class Trainer<M extends Module> {
   }
 
   /** Everything the run needs to go on later, as bytes. */
-  checkpoint(batches?: DataLoader): Promise<Uint8Array> {
+  async checkpoint(batches?: DataLoader): Promise<Uint8Array> {
+    const scaler = await this.#scaler?.state();
     const values: SavedRun = {
       step: this.#step,
       loader: batches === undefined ? null : this.#used(batches),
       scheduler: this.options.scheduler?.state() ?? null,
+      ...(scaler && { scaler }),
       generator: generatorCounter(),
     };
     return writeCheckpoint(this.model, this.optimizer, { trainer: values });
@@ -279,5 +315,6 @@ export class Trainer<M extends Module> {
     setGeneratorCounter(trainer.generator);
     if (trainer.loader !== null) batches?.load(trainer.loader);
     if (trainer.scheduler !== null) this.options.scheduler?.load(trainer.scheduler);
+    if (trainer.scaler !== undefined) this.#scaler?.load(trainer.scaler);
   }
 }

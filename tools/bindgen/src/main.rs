@@ -49,7 +49,17 @@ fn write(module: &Path, folder: &Path, later: Option<&Path>) -> Result<()> {
     let text = fs::read_to_string(later).map_err(|error| format!("{}: {error}", later.display()))?;
     let rules = Rules::parse(&text);
     let whole = folder.join("flambeau_bg.wasm");
-    let parts = split::split(&fs::read(&whole)?, |name| rules.moves(name))?;
+    let module = fs::read(&whole)?;
+    let idle = rules.idle(&split::names(&module)?);
+    if !idle.is_empty() {
+        let lines = idle.join("\n  ");
+        return Err(format!(
+            "{}: these lines are part of no function's name; mend or remove them:\n  {lines}",
+            later.display()
+        )
+        .into());
+    }
+    let parts = split::split(&module, |name| rules.moves(name))?;
     fs::write(&whole, parts.first)?;
     Ok(fs::write(folder.join("flambeau_later.wasm"), parts.later)?)
 }

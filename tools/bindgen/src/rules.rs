@@ -29,4 +29,32 @@ impl Rules {
         let fits = |lines: &[String]| lines.iter().any(|part| name.contains(part.as_str()));
         fits(&self.later_still) || fits(&self.later) && !fits(&self.first)
     }
+
+    /// The lines that are part of no name: what they meant was renamed, inlined or removed, and now comes first unnoticed.
+    pub fn idle(&self, names: &[String]) -> Vec<String> {
+        let lists = [("", &self.later), ("!", &self.first), ("!!", &self.later_still)];
+        let lines = lists.into_iter().flat_map(|(mark, lines)| lines.iter().map(move |line| (mark, line)));
+        let is_idle = |line: &str| !names.iter().any(|name| name.contains(line));
+        lines.filter(|(_, line)| is_idle(line)).map(|(mark, line)| format!("{mark}{line}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rules;
+
+    const TEXT: &str = "# Files.\nio::\n!io::name\n!!io::name::long\n\nold::\n!kept\n";
+
+    #[test]
+    fn lines_move_names_and_marks_overrule_them() {
+        let rules = Rules::parse(TEXT);
+        let moves = ["io::read", "io::name", "io::name::long", "nn::linear"].map(|name| rules.moves(name));
+        assert_eq!(moves, [true, false, true, false]);
+    }
+
+    #[test]
+    fn lines_that_are_part_of_no_name_are_found() {
+        let names = ["a::io::read", "io::name::long", "nn::linear"].map(str::to_string);
+        assert_eq!(Rules::parse(TEXT).idle(&names), ["old::", "!kept"]);
+    }
 }

@@ -43,6 +43,15 @@ pub fn split(wasm: &[u8], moves: impl Fn(&str) -> bool) -> Result<Parts> {
     Ok(Parts { first: module.emit_wasm(), later: later.emit_wasm() })
 }
 
+/// The readable names of a module's functions.
+pub fn names(wasm: &[u8]) -> Result<Vec<String>> {
+    Ok(parse(wasm)?.funcs.iter().map(readable_name).collect())
+}
+
+fn readable_name(function: &walrus::Function) -> String {
+    format!("{:#}", rustc_demangle::demangle(function.name.as_deref().unwrap_or_default()))
+}
+
 fn parse(wasm: &[u8]) -> Result<Module> {
     Ok(ModuleConfig::new()
         .generate_name_section(false)
@@ -116,8 +125,7 @@ impl Cut {
             .iter()
             .enumerate()
             .map(|(at, function)| {
-                let name = function.name.as_deref().unwrap_or_default();
-                let name = format!("{:#}", rustc_demangle::demangle(name));
+                let name = readable_name(function);
                 let FunctionKind::Local(local) = &function.kind else { return false };
                 let is_own = local.size() >= OWN_SIZE || name.starts_with(OWN_METHODS);
                 is_own && !stays[at] && moves(&name)

@@ -15,6 +15,8 @@ export interface Offer {
   state: "looking" | "gpu" | "software" | "none";
   /** The adapter's name, or what is missing. */
   about: string;
+  /** Does the adapter compute with numbers of 16 bits (`shader-f16`)? */
+  hasF16: boolean;
 }
 
 /** What pages know of the device. */
@@ -52,22 +54,29 @@ export function useLooking(): boolean {
   return offer.state === "looking" && wanted !== "cpu" && !isLate;
 }
 
+const none = (about: string): Offer => ({ state: "none", about, hasF16: false });
+
 /** Asks the browser, without loading anything. */
 export async function lookForGpu(): Promise<Offer> {
   const { gpu } = navigator as { gpu?: GPU };
-  if (!window.isSecureContext) return { state: "none", about: "the page is not secure: WebGPU needs https or localhost" };
-  if (gpu === undefined) return { state: "none", about: "this browser has no WebGPU, or it is switched off" };
+  if (!window.isSecureContext) return none("the page is not secure: WebGPU needs https or localhost");
+  if (gpu === undefined) return none("this browser has no WebGPU, or it is switched off");
   const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
-  if (adapter === null) return { state: "none", about: "WebGPU is there, but offers no adapter" };
+  if (adapter === null) return none("WebGPU is there, but offers no adapter");
   const { vendor, architecture, description } = adapter.info;
   const name = [description || vendor, architecture].filter((word) => word !== "").join(", ") || "a GPU without a name";
   const software = /swiftshader|llvmpipe|basic render/i.test(`${vendor} ${architecture} ${description}`);
-  return { state: software ? "software" : "gpu", about: name };
+  return { state: software ? "software" : "gpu", about: name, hasF16: adapter.features.has("shader-f16") };
 }
 
 /** Can this browser compute on it? */
 export function canUse(device: Used, { state }: Offer): boolean {
   return device === "cpu" || state === "gpu" || (device === "software" && state === "software");
+}
+
+/** Has the device numbers of 16 bits? The CPU has them always. */
+export function canHaveF16(device: Used, { hasF16 }: Offer): boolean {
+  return device === "cpu" || hasF16;
 }
 
 function decide(wanted: Wanted, { state, about }: Offer): { used: Used; why: string } {
@@ -82,7 +91,7 @@ function decide(wanted: Wanted, { state, about }: Offer): { used: Used; why: str
 /** Gives the pages their device. */
 export function DeviceProvider({ children }: { children: ReactNode }) {
   const [{ device: wanted }, change] = useSettings(schema);
-  const [offer, setOffer] = useState<Offer>({ state: "looking", about: "" });
+  const [offer, setOffer] = useState<Offer>({ state: "looking", about: "", hasF16: false });
   useEffect(() => {
     let here = true;
     void lookForGpu().then((found) => here && setOffer(found));

@@ -182,17 +182,36 @@ export function Check({
   value,
   onChange,
   disabled,
+  hint,
 }: {
   label: string;
   value: boolean;
   onChange: (value: boolean) => void;
   disabled?: boolean;
+  /** What it does, or why it cannot be chosen. */
+  hint?: string;
 }) {
-  return (
+  const id = useId();
+  const box = (
     <label className="check">
-      <input type="checkbox" checked={value} disabled={disabled} onChange={({ target }) => onChange(target.checked)} />
+      <input
+        type="checkbox"
+        checked={value}
+        disabled={disabled}
+        aria-describedby={hint === undefined ? undefined : id}
+        onChange={({ target }) => onChange(target.checked)}
+      />
       <span>{label}</span>
     </label>
+  );
+  if (hint === undefined) return box;
+  return (
+    <div className="field">
+      {box}
+      <span className="field-hint" id={id}>
+        {hint}
+      </span>
+    </div>
   );
 }
 

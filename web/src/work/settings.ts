@@ -29,6 +29,8 @@ export interface TrainSettings {
   zoom: number;
   noise: number;
   mirror: boolean;
+  /** In mixed precision. */
+  amp: boolean;
 }
 
 /** In an address numbers may be left out; in settings none is. */
@@ -57,6 +59,7 @@ export const trainSchema: Schema<TrainSettings> = {
   zoom: number(0, 0, 0.5),
   noise: number(0, 0, 1),
   mirror: flag(false),
+  amp: flag(false),
 };
 
 /** Settings to begin with. */
@@ -74,6 +77,7 @@ const plain = {
   zoom: 0,
   noise: 0,
   mirror: false,
+  amp: false,
   optimizer: "adam",
   lr: 0.001,
   rates: [],

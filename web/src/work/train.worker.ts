@@ -1,6 +1,6 @@
 /** The worker that trains: one run, as its task says. */
 
-import { currentDevice, DataLoader, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
+import { autocast, currentDevice, DataLoader, io, manualSeed, type nn, type Progress, type Tensor, type Trainer } from "flambeau";
 import { Checkpoints, openStore, runTraining } from "flambeau/worker";
 import { metadataOf } from "./about.js";
 import { assess, inspect } from "./assess.js";
@@ -118,7 +118,9 @@ runTraining<nn.Sequential, TrainDialogue>(async (task, tell) => {
       if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
       meter.count();
       const x = toInput(items);
-      return outcomeOf(model.forward(model.training && shape.length === 3 ? augment(x, settings) : x), y);
+      // Pictures are changed in full precision, whatever the network computes in.
+      const changed = () => autocast(() => augment(x, settings), { enabled: false });
+      return outcomeOf(model.forward(model.training && shape.length === 3 ? changed() : x), y);
     },
     async onProgress(progress, trainer) {
       tell(meter.read(progress, settings.batch));

@@ -67,6 +67,7 @@ export class Training {
         ...(untrained ? { maxSteps: 0 } : settings.steps > 0 && { maxSteps: settings.steps }),
         logEvery: LOG_EVERY,
         gradNorm: true,
+        amp: settings.amp,
         checkpointEvery: CHECKPOINT_EVERY,
         paused,
         resume,

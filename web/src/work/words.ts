@@ -33,7 +33,7 @@ const changed = (value: number | boolean, words: string) => (value === 0 || valu
 
 /** What was learnt, by what, how, and where: a line each. */
 export function settingsInWords({ settings, set, steps, device }: Run): string[] {
-  const { data, layers, optimizer, lr, rates, batch, epochs, decay, seed, shift, zoom, noise, mirror } = settings;
+  const { data, layers, optimizer, lr, rates, batch, epochs, decay, seed, shift, zoom, noise, mirror, amp } = settings;
   const rate = rates.length === 0 ? `rate ${lr}` : `rate ${lr}, then ${rates.map((each) => each.lr).join(", ")}`;
   const augmented = [
     ...changed(shift, `shift ${shift}`),
@@ -44,7 +44,13 @@ export function settingsInWords({ settings, set, steps, device }: Run): string[]
   return [
     `${DATA[data]}${set === undefined ? "" : `: ${count(set.train)} to train, ${count(set.test)} to test`}`,
     `${modelOf(layers)}${set === undefined ? "" : `, ${counted(set.parameters, "parameter")}`}`,
-    [titleOf(optimizer), rate, ...changed(decay, `weight decay ${decay}`), `batch ${batch}`].join(", "),
+    [
+      titleOf(optimizer),
+      rate,
+      ...changed(decay, `weight decay ${decay}`),
+      `batch ${batch}`,
+      ...changed(amp, "mixed precision"),
+    ].join(", "),
     [counted(epochs, "epoch"), `${count(steps)} steps`, `seed ${seed}`, DEVICES[device], ...augmented].join(", "),
   ];
 }

@@ -92,11 +92,12 @@ test("settings are said in words, those that are not as usual among them", () =>
     decay: 0,
     noise: 0.1,
     mirror: true,
+    amp: true,
   } as const;
   assert.deepEqual(settingsInWords({ ...someRun(), settings: { ...own, rates: [] }, set: undefined }), [
     "A table",
     "Linear 8, Tanh, Linear 2",
-    "Adam, rate 0.001, batch 64",
+    "Adam, rate 0.001, batch 64, mixed precision",
     "3 epochs, 1\u202f000 steps, seed 7, CPU, noise 0.1, mirrored",
   ]);
 });

@@ -44,6 +44,21 @@ test("a program has every setting that decides a run", () => {
     for (const value of Object.values(settings)) assert.ok(text.includes(String(value)), `${value} is not in\n${text}`);
 });
 
+test("mixed precision is a scope and a scaler in every language, and pictures are changed in full precision", () => {
+  const [javascript = "", rust = "", python = ""] = texts(source({ amp: true, noise: 0.1 }));
+  assert.match(javascript, /^ {2}amp: true,$/m);
+  assert.match(javascript, /import \{ .*\bautocast\b.* \} from "flambeau"/);
+  assert.match(javascript, /autocast\(\(\) => augment\(.*\), \{ enabled: false \}\)/);
+  assert.match(rust, /autocast\(true, \|\| outcome\(&model\.forward\(&x\), &labels\)\)/);
+  assert.match(
+    rust,
+    /scaler\.scale\(&loss\)\.backward\(\)\?;\n {12}scaler\.step\(&mut optimizer\)\?;\n {12}scaler\.update\(\)\?;/,
+  );
+  assert.match(python, /with torch\.autocast\("cpu", dtype=torch\.float16\):\n {12}loss, right = outcome\(model\(x\), y\)/);
+  assert.match(python, /scaler\.scale\(loss\)\.backward\(\)\n {8}scaler\.step\(optimizer\)\n {8}scaler\.update\(\)/);
+  for (const text of texts(source())) assert.doesNotMatch(text, /amp|autocast|scaler/);
+});
+
 test("layers know the shape that they get", () => {
   const placed = placedLayers(source({ layers: "conv-16-3-2_relu_flatten_linear-10" }));
   assert.deepEqual(

@@ -27,6 +27,7 @@ const OTHERS: TrainSettings = {
   zoom: 0.15,
   noise: 0.05,
   mirror: true,
+  amp: true,
 };
 
 const throughLink = (settings: TrainSettings, device?: "cpu") => {
@@ -63,7 +64,7 @@ test("a link leaves out what is as at the beginning", () => {
 test("settings to begin with are part of what links in the world mean: they stay", () => {
   assert.equal(
     writeQuery(trainSchema, initial, true).toString(),
-    "data=mnist&items=0&layers=flatten_linear_relu_linear-10&optimizer=adam&lr=0.001&rates=&decay=0&batch=64&epochs=3&steps=0&seed=1&shift=0&zoom=0&noise=0&mirror=0",
+    "data=mnist&items=0&layers=flatten_linear_relu_linear-10&optimizer=adam&lr=0.001&rates=&decay=0&batch=64&epochs=3&steps=0&seed=1&shift=0&zoom=0&noise=0&mirror=0&amp=0",
   );
 });
 

@@ -75,7 +75,7 @@ fn every_optimizer_is_in_the_catalogue() {
         ("LineSearch", "no optimizer: a setting of one"),
         ("FirstOrder", part),
         ("Group", part),
-        ("GradScaler", "a scale for losses in mixed precision, no optimizer; not in JavaScript yet"),
+        ("GradScaler", "a scale for losses in mixed precision, no optimizer: the package's class"),
         ("ScaledStep", part),
         ("Given", part),
         ("Rule", part),

@@ -5,8 +5,8 @@ use super::{camel, library, type_docs};
 use crate::catalogue::Entry;
 use crate::schedules;
 use flambeau::bindings::optimizers::entries;
-use flambeau::optim::LbfgsOptions;
 use flambeau::optim::scheduler::PlateauOptions;
+use flambeau::optim::{GradScalerOptions, LbfgsOptions};
 use flambeau::settings::Settings;
 
 /// One form of a schedule. Its names are not JavaScript's: schedules are data, which other programs read too.
@@ -40,6 +40,7 @@ pub fn generate() -> String {
         );
     }
     let others = [
+        ("GradScalerOptions", GradScalerOptions::default().fields()),
         ("LbfgsOptions", LbfgsOptions::default().fields()),
         ("PlateauOptions", PlateauOptions::default().fields()),
     ];

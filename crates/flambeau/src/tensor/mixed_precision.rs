@@ -224,21 +224,21 @@ fn cast(input: &Tensor, dtype: DType) -> Result<Option<Tensor>> {
     if !matches!(input.dtype(), DType::F16 | DType::F32) || input.dtype() == dtype {
         return Ok(None);
     }
-    // A number takes the dtype it would have been given there, and loses nothing on the way.
-    if let Some(number) = input.number() {
-        return Ok(Some(Tensor::constant(number, input.shape(), dtype, input.device())));
-    }
-    if dtype == LOWER
-        && let Some(copy) = input.lower_copy()
-    {
-        return Ok(Some(copy));
-    }
     let refused = |error: Error| match error {
         Error::Unsupported { device, message } => {
             Error::Unsupported { device, message: format!("mixed precision (autocast): {message}") }
         }
         other => other,
     };
+    // A number takes the dtype it would have been given there, and loses nothing on the way.
+    if let Some(number) = input.number() {
+        return Tensor::try_full(input.shape(), number, (dtype, input.device())).map_err(refused).map(Some);
+    }
+    if dtype == LOWER
+        && let Some(copy) = input.lower_copy()
+    {
+        return Ok(Some(copy));
+    }
     input.try_to_dtype(dtype).map_err(refused).map(Some)
 }
 

@@ -187,6 +187,20 @@ export interface RmsPropOptions {
   maximize?: boolean;
 }
 
+/** The settings of a `GradScaler`; the defaults are PyTorch's. */
+export interface GradScalerOptions {
+  /** The first scale. Default: 65536. */
+  initScale?: number;
+  /** What the scale is multiplied by after enough good steps. Default: 2. */
+  growthFactor?: number;
+  /** What the scale is multiplied by when a gradient was not finite. Default: 0.5. */
+  backoffFactor?: number;
+  /** Good steps in a row before the scale grows. Default: 2000. */
+  growthInterval?: number;
+  /** Without, losses are not scaled and steps are plain ones. Default: true. */
+  enabled?: boolean;
+}
+
 /** The settings of `Lbfgs`; the defaults are PyTorch's. */
 export interface LbfgsOptions {
   /** The learning rate; with a line search, the first length tried. Default: 1. */

@@ -33,6 +33,8 @@ export interface StartOptions<Settings = unknown> {
   clipGradNorm?: number;
   /** Reports have the norm of the gradients, `gradNorm`, among their metrics. */
   gradNorm?: boolean;
+  /** Trains in mixed precision: a GPU needs the feature `shader-f16`. */
+  amp?: boolean;
   /** Steps between checkpoints; none without it. */
   checkpointEvery?: number;
   /** Anything the worker's own function needs; it must be cloneable. */

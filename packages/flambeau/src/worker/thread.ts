@@ -233,6 +233,7 @@ class Run<M extends Module, D extends Dialogue> {
       logEvery = 50,
       clipGradNorm,
       gradNorm = false,
+      amp = false,
       checkpointEvery,
     } = this.options;
     this.#device = await init({
@@ -250,6 +251,7 @@ class Run<M extends Module, D extends Dialogue> {
       logEvery,
       schedulePer,
       gradNorm,
+      amp,
       ...(maxSteps !== undefined && { maxSteps }),
       ...(clipGradNorm !== undefined && { clipGradNorm }),
       ...(scheduler !== undefined && { scheduler }),

@@ -4,6 +4,7 @@ import { init, useDevice, type Device } from "flambeau";
 import { tests, type Context } from "../harness.js";
 import "./tensor.js";
 import "./nn.js";
+import "./amp.js";
 import "./compiling.js";
 import "./faults.js";
 import "./readme.js";

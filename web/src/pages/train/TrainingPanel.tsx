@@ -1,9 +1,11 @@
 /** How it is trained: optimizer, rate, batch, epochs, seed, augmentation. */
 
 import { Button, Check, NumberField, Panel, Select, Slider } from "../../ui/index.js";
+import { useDevice } from "../../app/device.js";
 import { useSettings } from "../../app/route.js";
 import { SEED_COUNTS, seedsSchema } from "../../work/groups.js";
 import { OPTIMIZER_NAMES, titleOf } from "../../work/optimizers.js";
+import { ampProblem } from "../../work/precision.js";
 import type { TrainSettings } from "../../work/settings.js";
 
 const SEEDS = SEED_COUNTS.map((count) => [String(count), String(count)] as const);
@@ -16,6 +18,8 @@ interface Props {
 
 export function TrainingPanel({ settings, change }: Props) {
   const [{ seeds }, changeSeeds] = useSettings(seedsSchema);
+  const { used, offer } = useDevice();
+  const problem = ampProblem(used, offer, settings.optimizer);
   const pixels = (value: number) => (value === 0 ? "off" : `± ${value} px`);
   const share = (value: number) => (value === 0 ? "off" : `± ${Math.round(100 * value)} %`);
   return (
@@ -88,6 +92,14 @@ export function TrainingPanel({ settings, change }: Props) {
             hint="Pulls weights towards 0"
           />
         </div>
+        <Check
+          label="Mixed precision"
+          value={settings.amp}
+          // What a link has turned on can always be turned off.
+          disabled={problem !== undefined && !settings.amp}
+          onChange={(amp) => change({ amp })}
+          hint={problem ?? "Products in 16 bits, sums and weights in 32; the loss is scaled (autocast and GradScaler)"}
+        />
         {settings.rates.length > 0 && (
           <p className="panel-note">
             The rate changes on the way: {settings.rates.map(({ step, lr }) => `${lr} from step ${step}`).join(", ")}.{" "}

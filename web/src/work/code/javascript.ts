@@ -126,7 +126,8 @@ function readData(source: CodeSource): string[] {
 
 function outcome(source: CodeSource): string[] {
   const scaled = source.isBytes ? 'items.toDtype("f32").div(255)' : "items";
-  const input = isAugmented(source) ? `model.training ? augment(${scaled}) : ${scaled}` : scaled;
+  const changed = source.settings.amp ? `autocast(() => augment(${scaled}), { enabled: false })` : `augment(${scaled})`;
+  const input = isAugmented(source) ? `model.training ? ${changed} : ${scaled}` : scaled;
   return source.isNumber
     ? [
         "/** Of a batch: the squared error, and how much of the variation is explained (R²). */",
@@ -149,7 +150,7 @@ function outcome(source: CodeSource): string[] {
 /** The program. */
 export function javascriptProgram(source: CodeSource): string {
   const { settings, device, begunWith } = source;
-  const { optimizer, lr, decay, batch, epochs, steps, seed, rates } = settings;
+  const { optimizer, lr, decay, batch, epochs, steps, seed, rates, amp } = settings;
   const make = optimizer === "momentum" ? "sgd" : OPTIMIZERS[optimizer][1];
   const options = [`lr: ${lr}`, `weightDecay: ${decay}`, ...(optimizer === "momentum" ? ["momentum: 0.9"] : [])];
   const own = folderOf(source) === undefined;
@@ -157,6 +158,7 @@ export function javascriptProgram(source: CodeSource): string {
     "DataLoader",
     "Trainer",
     ...(isResampled(source) ? ["arange"] : []),
+    ...(isAugmented(source) && settings.amp ? ["autocast"] : []),
     ...(source.isNumber ? [] : ["correct"]),
     ...(own ? [] : ["data"]),
     "init",
@@ -205,6 +207,7 @@ export function javascriptProgram(source: CodeSource): string {
     "const trainer = new Trainer(model, optimizer, {",
     `  epochs: ${epochs},`,
     steps === 0 ? undefined : `  maxSteps: ${steps},`,
+    amp ? "  amp: true," : undefined,
     rates.length === 0
       ? undefined
       : "  scheduler: new optim.LrScheduler(optimizer, (_, step) => RATES.findLast(([from]) => from <= step)[1]),",

@@ -240,7 +240,9 @@ function readData(source: CodeSource): string {
 /** The program. */
 export function pythonProgram(source: CodeSource): string {
   const { settings, begunWith, isNumber } = source;
-  const { optimizer, lr, decay, batch, epochs, steps, seed, rates } = settings;
+  const { optimizer, lr, decay, batch, epochs, steps, seed, rates, amp } = settings;
+  const scope = (line: string, indent: string) =>
+    amp ? [`${indent}with torch.autocast("cpu", dtype=torch.float16):`, `${indent}    ${line}`] : `${indent}${line}`;
   const readsFile = folderOf(source) === undefined || begunWith !== undefined;
   const options = [`lr=${lr}`, `weight_decay=${decay}`, ...(optimizer === "momentum" ? ["momentum=0.9"] : [])];
   return lines(
@@ -249,6 +251,9 @@ export function pythonProgram(source: CodeSource): string {
     needs(source).map((line) => `# ${line}`),
     "# Weights, batches and chance are those of the run; its losses are met up to rounding.",
     optimizer === "nadam" ? "# It needs PyTorch 2: before, NAdam multiplied by a step's momentum twice." : undefined,
+    amp
+      ? "# It needs PyTorch 2.3: before, the CPU had no mixed precision in float16. Its lists of ops differ a little from a GPU's."
+      : undefined,
     folderOf(source) === undefined ? undefined : "import gzip",
     readsFile ? "import json" : undefined,
     "import sys",
@@ -296,6 +301,7 @@ export function pythonProgram(source: CodeSource): string {
       ? undefined
       : `model.load_state_dict(read(sys.argv[2] if len(sys.argv) > 2 else ${JSON.stringify(begunWith)}))`,
     `optimizer = ${OPTIMIZERS[optimizer]}(model.parameters(), ${options.join(", ")})`,
+    amp ? 'scaler = torch.amp.GradScaler("cpu")' : undefined,
     rates.length === 0
       ? undefined
       : [
@@ -311,16 +317,16 @@ export function pythonProgram(source: CodeSource): string {
     "while step < steps:",
     "    for places in shuffled.permutation(count).split(batch)[: steps - step]:",
     `        x, y = ${isAugmented(source) ? "augment(scaled(train[0][places]))" : "scaled(train[0][places])"}, train[1][places]`,
-    "        loss, right = outcome(model(x), y)",
+    scope("loss, right = outcome(model(x), y)", "        "),
     "        optimizer.zero_grad()",
-    "        loss.backward()",
+    `        ${amp ? "scaler.scale(loss)" : "loss"}.backward()`,
     rates.length === 0
       ? undefined
       : [
           "        for group in optimizer.param_groups:",
           '            group["lr"] = [rate for start, rate in RATES if start <= step][-1]',
         ],
-    "        optimizer.step()",
+    amp ? ["        scaler.step(optimizer)", "        scaler.update()"] : "        optimizer.step()",
     "        step, seen = step + 1, seen + len(y)",
     "        losses, rights = losses + loss.item() * len(y), rights + right",
     "        if step % 10 == 0 or step == steps:",
@@ -331,7 +337,7 @@ export function pythonProgram(source: CodeSource): string {
     "losses, rights, count = 0.0, 0.0, len(test[1])",
     "with torch.no_grad():",
     `    for x, y in zip(test[0].split(${TEST_BATCH}), test[1].split(${TEST_BATCH})):`,
-    "        loss, right = outcome(model(scaled(x)), y)",
+    scope("loss, right = outcome(model(scaled(x)), y)", "        "),
     "        losses, rights = losses + loss.item() * len(y), rights + right",
     'print(f"test: loss {losses / count}, accuracy {rights / count}")',
   );

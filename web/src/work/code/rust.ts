@@ -208,7 +208,8 @@ function rate(source: CodeSource): string | undefined {
 /** The program. */
 export function rustProgram(source: CodeSource): string {
   const { settings, begunWith, device, isNumber } = source;
-  const { optimizer, lr, decay, batch, epochs, steps, seed, rates, data } = settings;
+  const { optimizer, lr, decay, batch, epochs, steps, seed, rates, data, amp } = settings;
+  const scope = (body: string) => (amp ? `autocast(true, || ${body})` : body);
   const kind = OPTIMIZERS[optimizer];
   const options = [
     `learning_rate: ${float(lr)}`,
@@ -225,6 +226,7 @@ export function rustProgram(source: CodeSource): string {
     needs(source).map((line) => `//! ${line}`),
     "//! Weights, batches and chance are those of the run; its losses are met up to rounding.",
     "",
+    amp ? "use flambeau::autograd::autocast;" : undefined,
     `use flambeau::data::${names.length === 1 ? names[0] : `{${names.join(", ")}}`};`,
     "use flambeau::nn::{self, Sequential};",
     "use flambeau::optim;",
@@ -271,6 +273,7 @@ export function rustProgram(source: CodeSource): string {
       : `    model.load_weights(std::env::args().nth(2).unwrap_or_else(|| ${JSON.stringify(begunWith)}.into()))?;`,
     `    let options = optim::${kind}Options { ${options.join(", ")}, ..Default::default() };`,
     `    let mut optimizer = optim::${kind}::with_options(model.parameters(), options);`,
+    amp ? "    let mut scaler = optim::GradScaler::new(&device);" : undefined,
     "",
     `    let (count, batch, epochs) = (train.1.size(0), ${batch}, ${epochs});`,
     steps === 0
@@ -284,10 +287,11 @@ export function rustProgram(source: CodeSource): string {
     "            let rows = Tensor::from_slice(places, [places.len()], &device);",
     "            let x = input(&train.0.index_select(0, &rows));",
     isAugmented(source) ? "            let x = augment(&x);" : undefined,
-    "            let (loss, right) = outcome(&model.forward(&x), &train.1.index_select(0, &rows));",
-    "            loss.backward()?;",
+    "            let labels = train.1.index_select(0, &rows);",
+    `            let (loss, right) = ${scope("outcome(&model.forward(&x), &labels)")};`,
+    `            ${amp ? "scaler.scale(&loss)" : "loss"}.backward()?;`,
     rates.length === 0 ? undefined : "            optimizer.set_learning_rate(rate(step));",
-    "            optimizer.step()?;",
+    amp ? ["            scaler.step(&mut optimizer)?;", "            scaler.update()?;"] : "            optimizer.step()?;",
     "            optimizer.zero_grad();",
     "            sums = [sums[0] + loss.item().await? * places.len() as f64, sums[1] + right.item().await?];",
     "            (step, seen) = (step + 1, seen + places.len());",
@@ -304,7 +308,7 @@ export function rustProgram(source: CodeSource): string {
     `    for start in (0..count).step_by(${TEST_BATCH}) {`,
     `        let size = ${TEST_BATCH}.min(count - start);`,
     "        let part = |all: &Tensor| all.narrow(0, start, size);",
-    "        let (loss, right) = no_grad(|| outcome(&model.forward(&input(&part(&test.0))), &part(&test.1)));",
+    `        let (loss, right) = no_grad(|| ${scope("outcome(&model.forward(&input(&part(&test.0))), &part(&test.1))")});`,
     "        sums = [sums[0] + loss.item().await? * size as f64, sums[1] + right.item().await?];",
     "    }",
     "    let [loss, accuracy] = sums.map(|sum| sum / count as f64);",

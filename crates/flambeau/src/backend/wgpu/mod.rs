@@ -103,7 +103,7 @@ impl Gpu {
                 refuse(&format!("dtype {dtype} does not exist on GPUs; use f32 or i32, or the CPU"))
             }
             DType::F16 if !self.runtime.has_f16() => {
-                refuse("dtype f16 needs the feature SHADER_F16, which this adapter does not have; use f32")
+                refuse("dtype f16 needs the feature shader-f16, which this adapter does not have; use f32")
             }
             _ => Ok(()),
         }
