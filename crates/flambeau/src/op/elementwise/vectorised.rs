@@ -19,6 +19,13 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     lower.iter().rev().fold(highest, |sum, coefficient| sum * x + coefficient)
 }
 
+/// c₀ + c₁ x + … + c₄ x⁴ in pairs, which do not wait for each other (Estrin's scheme).
+#[inline(always)]
+fn quartic(x: f32, [c0, c1, c2, c3, c4]: [f32; 5]) -> f32 {
+    let square = x * x;
+    (c0 + c1 * x) + ((c2 + c3 * x) + c4 * square) * square
+}
+
 /// 2ⁿ for n from −126 to 127.
 #[inline(always)]
 fn power_of_two(n: i32) -> f32 {
@@ -37,7 +44,7 @@ fn exponential_parts(x: f32) -> (i32, f32) {
     let shifted = x * LOG2_E + ROUNDING;
     let n = shifted - ROUNDING;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
-    let tail = polynomial(r, [0.5, 0.16666542, 0.041666277, 0.00836677, 0.0013946781]);
+    let tail = quartic(r, [0.5, 0.16666542, 0.041666277, 0.00836677, 0.0013946781]);
     (shifted.to_bits().wrapping_sub(ROUNDING.to_bits()) as i32, r + r * r * tail)
 }
 
@@ -71,13 +78,12 @@ pub(super) fn tanh(x: f32) -> f32 {
 /// The error function: 1 − e^(−q), where q is a polynomial for −log(1 − erf x), which is smooth from 0 on.
 #[inline(always)]
 pub(super) fn erf(x: f32) -> f32 {
-    #[rustfmt::skip]
-    const COEFFICIENTS: [f32; 9] = [
-        0.12837917, 0.6366194, 0.10277783, -0.019153066, -0.00016039127, 0.0016670226, -0.00063283416, 0.00011764051,
-        -9.256179e-6,
-    ];
     let a = at_most(x.abs(), 4.0);
-    let (n, rest) = exponential_parts(-(a + a * polynomial(a, COEFFICIENTS)));
+    let square = a * a;
+    // The terms of q/a − 1 in pairs, too; the lowest, which weigh most for small a, come last.
+    let high = quartic(a, [-0.00016039127, 0.0016670226, -0.00063283416, 0.00011764051, -9.256179e-6]);
+    let middle = (0.10277783 - 0.019153066 * a) + high * square;
+    let (n, rest) = exponential_parts(-(a + a * (0.12837917 + (0.6366194 * a + middle * square))));
     let scale = power_of_two(n);
     ((1.0 - scale) - scale * rest).copysign(x)
 }
