@@ -44,7 +44,7 @@ fn floats(block: &Block) -> Vec<f64> {
     let mut out = Block::new(Lane::F64, block.len());
     cast(block.view(), DType::F64, &mut out);
     match out {
-        Block::F64(values) => values,
+        Block::F64(values) => values.to_vec(),
         other => unreachable!("asked for f64, got {other:?}"),
     }
 }
@@ -99,7 +99,7 @@ async fn read(value: &Value) -> Result<Exact> {
     let bytes = value.node.device.read(std::slice::from_ref(value)).await?.remove(0);
     let values = crate::tensor::widen(dtype, &bytes);
     let mut block = Block::new(lane(dtype), values.len());
-    cast(Block::F64(values).view(), DType::F64, &mut block);
+    cast(Block::F64(values.into()).view(), DType::F64, &mut block);
     Ok(Exact { shape, dtype, values: block })
 }
 
@@ -109,7 +109,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
     let mut values = Block::new(lane(dtype), count);
     match op {
         Op::Constant => {
-            cast(Block::F64(vec![data[0].to_f64(); count]).view(), DType::F64, &mut values);
+            cast(Block::F64(vec![data[0].to_f64(); count].into()).view(), DType::F64, &mut values);
         }
         Op::Iota { dim } => {
             values = Block::I64((0..count).map(|k| coordinates(&shape, k)[*dim] as i64).collect());
@@ -120,7 +120,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
             let bits = |k: usize| i64::from(rng::random_bits(key, rng::counter_at(counter, k as u64)));
             values = Block::I64((0..count).map(bits).collect());
         }
-        Op::Healthy => values = Block::Bool(vec![true; count]),
+        Op::Healthy => values = Block::Bool(vec![true; count].into()),
         Op::Map(map) => apply(map, inputs, dtype, &mut values),
         Op::Cast => {
             let from = &inputs[0];
@@ -199,9 +199,9 @@ fn pick(values: &Block, from: &[Option<usize>]) -> Block {
         from.iter().map(|from| from.map_or_else(T::default, |from| values[from])).collect()
     }
     match values {
-        Block::Bool(values) => Block::Bool(copy(values, from)),
-        Block::I64(values) => Block::I64(copy(values, from)),
-        Block::F64(values) => Block::F64(copy(values, from)),
+        Block::Bool(values) => Block::Bool(copy(values, from).into()),
+        Block::I64(values) => Block::I64(copy(values, from).into()),
+        Block::F64(values) => Block::F64(copy(values, from).into()),
         other => unreachable!("the interpreter has no {other:?}"),
     }
 }

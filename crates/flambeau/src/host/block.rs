@@ -1,17 +1,18 @@
 //! Blocks of values of one lane type, and the functions that run an elementwise primitive over them.
 
+use super::Aligned;
 use crate::dtype::Lane;
 use std::ops::Range;
 
 /// Values of one lane type.
 #[derive(Debug, Clone)]
 pub(crate) enum Block {
-    Bool(Vec<bool>),
-    U32(Vec<u32>),
-    I32(Vec<i32>),
-    I64(Vec<i64>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    Bool(Aligned<bool>),
+    U32(Aligned<u32>),
+    I32(Aligned<i32>),
+    I64(Aligned<i64>),
+    F32(Aligned<f32>),
+    F64(Aligned<f64>),
 }
 
 /// Values of one lane type in somebody else's memory: a block's, or what a kernel reads.
@@ -36,8 +37,50 @@ pub(crate) enum ViewMut<'a> {
     F64(&'a mut [f64]),
 }
 
-/// Runs one primitive: reads the values of each operand, fills the places of the result.
+/// Runs one primitive: reads the values of each operand, fills the places of the result. An operand has a value for every
+/// place, or one for all of them.
 pub(crate) type BlockFn = fn(&[View], ViewMut);
+
+/// The most operands that a primitive has.
+pub(crate) const MOST_OPERANDS: usize = 3;
+
+macro_rules! each_view {
+    ($view:expr, $variant:ident, $values:ident => $body:expr) => {
+        match $view {
+            $variant::Bool($values) => $variant::Bool($body),
+            $variant::U32($values) => $variant::U32($body),
+            $variant::I32($values) => $variant::I32($body),
+            $variant::I64($values) => $variant::I64($body),
+            $variant::F32($values) => $variant::F32($body),
+            $variant::F64($values) => $variant::F64($body),
+        }
+    };
+}
+
+impl<'a> View<'a> {
+    /// Some of the values.
+    pub fn part(self, values: Range<usize>) -> View<'a> {
+        each_view!(self, View, all => &all[values])
+    }
+}
+
+impl<'a> ViewMut<'a> {
+    pub fn len(&self) -> usize {
+        match self {
+            ViewMut::Bool(places) => places.len(),
+            ViewMut::U32(places) => places.len(),
+            ViewMut::I32(places) => places.len(),
+            ViewMut::I64(places) => places.len(),
+            ViewMut::F32(places) => places.len(),
+            ViewMut::F64(places) => places.len(),
+        }
+    }
+
+    /// Some of the places.
+    pub fn part(&mut self, places: Range<usize>) -> ViewMut<'_> {
+        each_view!(self, ViewMut, all => &mut all[places])
+    }
+}
 
 /// Runs `$body` with every block type's vector bound to `$values`.
 macro_rules! each_lane {
@@ -58,12 +101,12 @@ impl Block {
     /// A block of `len` zeros.
     pub fn new(lane: Lane, len: usize) -> Block {
         match lane {
-            Lane::Bool => Block::Bool(vec![false; len]),
-            Lane::U32 => Block::U32(vec![0; len]),
-            Lane::I32 => Block::I32(vec![0; len]),
-            Lane::I64 => Block::I64(vec![0; len]),
-            Lane::F32 => Block::F32(vec![0.0; len]),
-            Lane::F64 => Block::F64(vec![0.0; len]),
+            Lane::Bool => Block::Bool(Aligned::zeros(len)),
+            Lane::U32 => Block::U32(Aligned::zeros(len)),
+            Lane::I32 => Block::I32(Aligned::zeros(len)),
+            Lane::I64 => Block::I64(Aligned::zeros(len)),
+            Lane::F32 => Block::F32(Aligned::zeros(len)),
+            Lane::F64 => Block::F64(Aligned::zeros(len)),
         }
     }
 
@@ -104,18 +147,18 @@ impl Block {
     /// A copy of some of its values.
     pub fn part(&self, values: Range<usize>) -> Block {
         match self {
-            Block::Bool(all) => Block::Bool(all[values].to_vec()),
-            Block::U32(all) => Block::U32(all[values].to_vec()),
-            Block::I32(all) => Block::I32(all[values].to_vec()),
-            Block::I64(all) => Block::I64(all[values].to_vec()),
-            Block::F32(all) => Block::F32(all[values].to_vec()),
-            Block::F64(all) => Block::F64(all[values].to_vec()),
+            Block::Bool(all) => Block::Bool(all[values].to_vec().into()),
+            Block::U32(all) => Block::U32(all[values].to_vec().into()),
+            Block::I32(all) => Block::I32(all[values].to_vec().into()),
+            Block::I64(all) => Block::I64(all[values].to_vec().into()),
+            Block::F32(all) => Block::F32(all[values].to_vec().into()),
+            Block::F64(all) => Block::F64(all[values].to_vec().into()),
         }
     }
 
-    /// Shortens or lengthens the block; new elements are zero.
+    /// Shortens or lengthens the block; new elements are anything.
     pub fn resize(&mut self, len: usize) {
-        each_lane!(self, values => values.resize(len, Default::default()))
+        each_lane!(self, values => values.resize(len))
     }
 }
 
@@ -200,14 +243,55 @@ macro_rules! block_fn {
         }
         run as BlockFn
     } };
+    // Of two operands that are floats, one may be a number for all places: it stays in a register then.
+    (@loop $args:ident $out:ident [$x:ident, $y:ident] f32 => $r:ty, $body:expr) => { {
+        let out = <$r as Lanes>::slice_mut($out);
+        let len = out.len();
+        let ($x, $y) = (<f32 as Lanes>::slice($args[0]), <f32 as Lanes>::slice($args[1]));
+        match ($x.len() >= len, $y.len() >= len) {
+            (true, true) => {
+                let ($x, $y) = (&$x[..len], &$y[..len]);
+                for i in 0..len {
+                    let ($x, $y) = ($x[i], $y[i]);
+                    out[i] = $body;
+                }
+            }
+            (true, false) => {
+                let ($x, $y) = (&$x[..len], $y[0]);
+                for i in 0..len {
+                    let $x = $x[i];
+                    out[i] = $body;
+                }
+            }
+            (false, true) => {
+                let ($x, $y) = ($x[0], &$y[..len]);
+                for i in 0..len {
+                    let $y = $y[i];
+                    out[i] = $body;
+                }
+            }
+            (false, false) => {
+                let ($x, $y) = ($x[0], $y[0]);
+                out.fill($body);
+            }
+        }
+    } };
     (@loop $args:ident $out:ident [$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
         let out = <$r as Lanes>::slice_mut($out);
         let len = out.len();
         let mut args = $args.iter();
-        $(let $arg = &<$t as Lanes>::slice(*args.next().expect("arity is fixed by the table"))[..len];)*
-        for i in 0..len {
-            $(let $arg = $arg[i];)*
-            out[i] = $body;
+        $(let $arg = <$t as Lanes>::slice(*args.next().expect("arity is fixed by the table"));)*
+        if [$($arg.len()),*].iter().all(|&values| values >= len) {
+            $(let $arg = &$arg[..len];)*
+            for i in 0..len {
+                $(let $arg = $arg[i];)*
+                out[i] = $body;
+            }
+        } else {
+            for i in 0..len {
+                $(let $arg = $arg[if $arg.len() >= len { i } else { 0 }];)*
+                out[i] = $body;
+            }
         }
     } };
 }

@@ -1,6 +1,6 @@
 //! Typed memory of the CPU backend.
 
-use super::View;
+use super::{Aligned, View};
 use crate::dtype::{DType, Element};
 use half::f16;
 use std::any::Any;
@@ -9,14 +9,14 @@ use std::ops::Range;
 /// Contiguous values in host memory.
 #[derive(Debug, Clone)]
 pub(crate) enum HostBuffer {
-    Bool(Vec<bool>),
-    U8(Vec<u8>),
-    I32(Vec<i32>),
-    U32(Vec<u32>),
-    I64(Vec<i64>),
-    F16(Vec<f16>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    Bool(Aligned<bool>),
+    U8(Aligned<u8>),
+    I32(Aligned<i32>),
+    U32(Aligned<u32>),
+    I64(Aligned<i64>),
+    F16(Aligned<f16>),
+    F32(Aligned<f32>),
+    F64(Aligned<f64>),
 }
 
 /// Runs `$body` with every dtype's vector bound to `$values`.
@@ -38,24 +38,24 @@ macro_rules! each_dtype {
 impl HostBuffer {
     pub fn zeros(dtype: DType, len: usize) -> HostBuffer {
         match dtype {
-            DType::Bool => HostBuffer::Bool(vec![false; len]),
-            DType::U8 => HostBuffer::U8(vec![0; len]),
-            DType::I32 => HostBuffer::I32(vec![0; len]),
-            DType::U32 => HostBuffer::U32(vec![0; len]),
-            DType::I64 => HostBuffer::I64(vec![0; len]),
-            DType::F16 => HostBuffer::F16(vec![f16::ZERO; len]),
-            DType::F32 => HostBuffer::F32(vec![0.0; len]),
-            DType::F64 => HostBuffer::F64(vec![0.0; len]),
+            DType::Bool => HostBuffer::Bool(Aligned::zeros(len)),
+            DType::U8 => HostBuffer::U8(Aligned::zeros(len)),
+            DType::I32 => HostBuffer::I32(Aligned::zeros(len)),
+            DType::U32 => HostBuffer::U32(Aligned::zeros(len)),
+            DType::I64 => HostBuffer::I64(Aligned::zeros(len)),
+            DType::F16 => HostBuffer::F16(Aligned::zeros(len)),
+            DType::F32 => HostBuffer::F32(Aligned::zeros(len)),
+            DType::F64 => HostBuffer::F64(Aligned::zeros(len)),
         }
     }
 
     /// The same memory for `len` values: zeros, or whatever was there.
     pub fn reused(mut self, len: usize, zeroed: bool) -> HostBuffer {
         each_dtype!(&mut self, values => {
+            values.resize(len);
             if zeroed {
-                values.clear();
+                values.fill(Default::default());
             }
-            values.resize(len, Default::default());
         });
         self
     }
@@ -72,14 +72,14 @@ impl HostBuffer {
 
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> HostBuffer {
         match dtype {
-            DType::Bool => HostBuffer::Bool(bool::from_bytes(bytes)),
-            DType::U8 => HostBuffer::U8(u8::from_bytes(bytes)),
-            DType::I32 => HostBuffer::I32(i32::from_bytes(bytes)),
-            DType::U32 => HostBuffer::U32(u32::from_bytes(bytes)),
-            DType::I64 => HostBuffer::I64(i64::from_bytes(bytes)),
-            DType::F16 => HostBuffer::F16(f16::from_bytes(bytes)),
-            DType::F32 => HostBuffer::F32(f32::from_bytes(bytes)),
-            DType::F64 => HostBuffer::F64(f64::from_bytes(bytes)),
+            DType::Bool => HostBuffer::Bool(bool::from_bytes(bytes).into()),
+            DType::U8 => HostBuffer::U8(u8::from_bytes(bytes).into()),
+            DType::I32 => HostBuffer::I32(i32::from_bytes(bytes).into()),
+            DType::U32 => HostBuffer::U32(u32::from_bytes(bytes).into()),
+            DType::I64 => HostBuffer::I64(i64::from_bytes(bytes).into()),
+            DType::F16 => HostBuffer::F16(f16::from_bytes(bytes).into()),
+            DType::F32 => HostBuffer::F32(f32::from_bytes(bytes).into()),
+            DType::F64 => HostBuffer::F64(f64::from_bytes(bytes).into()),
         }
     }
 
@@ -128,11 +128,11 @@ impl HostBuffer {
 
     /// The values, if `T` is their type.
     pub fn slice<T: Element>(&self) -> Option<&[T]> {
-        each_dtype!(self, values => (values as &dyn Any).downcast_ref::<Vec<T>>().map(Vec::as_slice))
+        each_dtype!(self, values => (values as &dyn Any).downcast_ref::<Aligned<T>>().map(|values| &values[..]))
     }
 
     /// The values, to be changed, if `T` is their type.
     pub fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
-        each_dtype!(self, values => (values as &mut dyn Any).downcast_mut::<Vec<T>>().map(Vec::as_mut_slice))
+        each_dtype!(self, values => (values as &mut dyn Any).downcast_mut::<Aligned<T>>().map(|values| &mut values[..]))
     }
 }

@@ -2,15 +2,18 @@
 //! threads; and functions of many things on all cores.
 //! It knows tensors as little as plans.
 
+mod aligned;
 mod block;
 mod buffer;
 mod cast;
 mod disjoint;
 mod mapped;
 mod order;
+mod share;
 pub(crate) mod tiny;
 
-pub(crate) use block::{Block, BlockFn, Lanes, View, ViewMut, block_fn, each_lane, widest};
+pub(crate) use aligned::Aligned;
+pub(crate) use block::{Block, BlockFn, Lanes, MOST_OPERANDS, View, ViewMut, block_fn, each_lane, widest};
 pub(crate) use buffer::HostBuffer;
 pub(crate) use cast::{cast, wrap};
 pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
@@ -18,6 +21,7 @@ pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
 pub(crate) use mapped::mapped;
 pub(crate) use mapped::mapped_with;
 pub(crate) use order::{decreasing, sorted_by};
+pub(crate) use share::share;
 
 /// Cores that share the work.
 pub(crate) fn threads() -> usize {

@@ -211,7 +211,7 @@ impl Structured for Custom {
             };
             let mut values = Block::new(lane, meta.numel());
             let floats = crate::tensor::widen(meta.dtype, &result.to_bytes());
-            cast(Block::F64(floats).view(), DType::F64, &mut values);
+            cast(Block::F64(floats.into()).view(), DType::F64, &mut values);
             Exact { shape: meta.shape.clone(), dtype: meta.dtype, values }
         };
         Ok(outputs.iter().zip(&results).map(widen).collect())

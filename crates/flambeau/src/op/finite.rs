@@ -85,7 +85,7 @@ impl Structured for FiniteCheck {
         let Block::F64(numbers) = &inputs[0].values else { unreachable!("only floats are checked") };
         let answer = self.answer(self.first(|place| numbers[place].is_finite()))?;
         let Meta { shape, dtype } = outputs[0].clone();
-        Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![answer]) }])
+        Ok(vec![Exact { shape, dtype, values: Block::Bool(vec![answer].into()) }])
     }
 }
 

@@ -145,7 +145,7 @@ pub(crate) fn widen(dtype: DType, bytes: &[u8]) -> Vec<f64> {
         HostBuffer::I64(values) => values.iter().map(|&x| x as f64).collect(),
         HostBuffer::F16(values) => values.iter().map(|&x| x.to_f64()).collect(),
         HostBuffer::F32(values) => values.iter().map(|&x| f64::from(x)).collect(),
-        HostBuffer::F64(values) => values,
+        HostBuffer::F64(values) => values.to_vec(),
     }
 }
 

@@ -1,6 +1,7 @@
-//! The most bytes that a piece of work has allocated at once.
+//! The most bytes that a piece of work has allocated at once, and how often it has allocated.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -12,15 +13,21 @@ static ALLOCATOR: Counting = Counting;
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
 // Safety: every call is the system allocator's.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         PEAK.fetch_max(IN_USE.fetch_add(layout.size(), SeqCst) + layout.size(), SeqCst);
         // Safety: the caller's promise about the layout.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         PEAK.fetch_max(IN_USE.fetch_add(layout.size(), SeqCst) + layout.size(), SeqCst);
         // Safety: the caller's promise about the layout.
         unsafe { System.alloc_zeroed(layout) }
@@ -44,4 +51,9 @@ pub fn peak<I, T>(input: impl FnOnce() -> I, work: impl FnOnce(&I) -> T) -> (T, 
     PEAK.store(before, SeqCst);
     let result = work(&input);
     (result, PEAK.load(SeqCst) - before)
+}
+
+/// How often this thread has allocated memory so far.
+pub fn allocations() -> usize {
+    ALLOCATIONS.get()
 }

@@ -3,20 +3,24 @@
 use super::reduce;
 use super::strip::{NOWHERE, Piece, Strip};
 use crate::backend::Run;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{DType, Lane, Scalar};
 use crate::error::{Error, Result};
-use crate::host::{Block, Disjoint, HostBuffer, Lanes, View, ViewMut, cast, wrap};
+use crate::host::{
+    Block, BlockFn, Disjoint, HostBuffer, Lanes, MOST_OPERANDS, View, ViewMut, cast, share, wrap,
+};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, Inst, InstKind};
 use crate::rng;
 use crate::shape::product;
 use half::f16;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Points per block: registers of a dozen instructions stay in the first-level cache.
 pub(super) const BLOCK: usize = 1024;
+/// Points per block where nothing goes through registers.
+pub(super) const LARGE_BLOCK: usize = 16 * BLOCK;
 /// Instruction-points under which threads cost more than they bring.
 const PARALLEL_WORK: usize = 1 << 16;
 
@@ -36,11 +40,12 @@ pub(super) fn run(
     let count = kernel.outer_count();
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
     let reduced = reduce::in_parts(kernel, inputs, run)?;
+    let block = if uses_no_register(kernel, inputs) { LARGE_BLOCK } else { BLOCK };
     let work = |range: Range<usize>| {
         let mut worker = Worker::new(kernel, inputs, run);
         let mut start = range.start;
         while start < range.end {
-            let len = BLOCK.min(range.end - start);
+            let len = block.min(range.end - start);
             worker.block(start..start + len, reduced.as_ref(), &outputs)?;
             for (stored, output) in kernel.outputs.iter().zip(&outputs) {
                 if worker.straight[stored.inst].is_none() {
@@ -65,14 +70,8 @@ pub(super) fn in_parallel(
 ) -> Result<()> {
     let total = product([count, kernel.inner_count().max(1), kernel.insts.len()]);
     let pieces = if total < PARALLEL_WORK { 1 } else { crate::host::threads() * 4 };
-    let size = count.div_ceil(pieces).max(fewest);
-    let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
-    #[cfg(not(target_arch = "wasm32"))]
-    if ranges.len() > 1 {
-        use rayon::prelude::*;
-        return ranges.into_par_iter().try_for_each(work);
-    }
-    ranges.into_iter().try_for_each(work)
+    let size = count.div_ceil(pieces).max(fewest).max(1);
+    share(count.div_ceil(size), |piece| work(piece * size..((piece + 1) * size).min(count)))
 }
 
 /// An output buffer that several workers write to, each in its own range.
@@ -145,15 +144,22 @@ impl<'a> Output<'a> {
 /// The registers of one thread.
 pub(super) struct Worker<'a> {
     pub kernel: &'a Fused,
-    inputs: &'a [Arc<HostBuffer>],
+    pub inputs: &'a [Arc<HostBuffer>],
     run: &'a Run<'a>,
     pub registers: Vec<Block>,
     /// Loads that need no register: their values lie together in an input, from this place on.
     lent: Vec<Option<Lent>>,
     /// Of instructions that nobody else reads: the output that they can write to themselves.
     pub straight: Vec<Option<usize>>,
-    /// In a kernel of phases: values per row, repeated for every element.
+    /// Of instructions that are primitives: what runs them.
+    functions: Vec<Option<BlockFn>>,
+    /// Constants that are one value for all points: only primitives read them.
+    pub single: Vec<bool>,
+    /// In a kernel of phases: values per row, repeated for every element, for those who need that.
     pub spread: Vec<Block>,
+    /// In a kernel of phases, where rows are long: their length. Primitives then run row by row, and take a value of the
+    /// row as it is.
+    pub row_length: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -167,7 +173,9 @@ impl<'a> Worker<'a> {
         let registers: Vec<_> = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
         let spread = if kernel.phases.is_empty() { Vec::new() } else { registers.clone() };
         let lent = vec![None; registers.len()];
-        Worker { kernel, inputs, run, registers, lent, straight: straight(kernel), spread }
+        let (straight, functions) = (straight(kernel), functions(kernel));
+        let single = (0..registers.len()).map(|inst| is_single(kernel, inst)).collect();
+        Worker { kernel, inputs, run, registers, lent, straight, functions, single, spread, row_length: None }
     }
 
     /// The values of an instruction over the last strip.
@@ -184,14 +192,15 @@ impl<'a> Worker<'a> {
     fn block(&mut self, results: Range<usize>, reduced: Option<&Block>, outputs: &[Output]) -> Result<()> {
         let kernel = self.kernel;
         if let Some((position, _, _)) = kernel.reduction() {
-            self.registers[position] = match reduced {
-                Some(reduced) => reduced.part(results.clone()),
-                None => self
-                    .reduce(results.clone(), 0..kernel.inner_count())?
-                    .finish(kernel.insts[position].dtype),
-            };
+            match reduced {
+                Some(reduced) => self.registers[position] = reduced.part(results.clone()),
+                None => {
+                    let totals = self.reduce(results.clone(), 0..kernel.inner_count())?;
+                    totals.finish(kernel.insts[position].dtype, &mut self.registers[position]);
+                }
+            }
         }
-        let fixed = vec![0; kernel.space.len()];
+        let fixed: SmallVec<[usize; 6]> = smallvec![0; kernel.space.len()];
         let outer = self.strip(0..kernel.kept, results.start, results.len(), &fixed);
         for (position, inst) in kernel.insts.iter().enumerate() {
             if inst.inner || matches!(inst.kind, InstKind::Reduce { .. }) {
@@ -222,49 +231,77 @@ impl<'a> Worker<'a> {
 
     /// Runs one instruction over a strip.
     pub fn compute(&mut self, position: usize, strip: &Strip) -> Result<()> {
-        let is_filled = self.registers[position].len() == strip.len;
-        if is_filled && is_constant(&self.kernel.insts[position].kind) {
-            return Ok(());
-        }
         let kernel = self.kernel;
-        if let InstKind::Load { operand, access } = &kernel.insts[position].kind {
-            let place = strip.together(access).map(|start| start..start + strip.len);
-            let lent = place.filter(|place| self.inputs[*operand].view(place.clone()).is_some());
-            self.lent[position] = lent.map(|values| Lent { operand: *operand, values });
-            if self.lent[position].is_some() {
-                return Ok(());
+        let inst = &kernel.insts[position];
+        let mut len = strip.len;
+        match &inst.kind {
+            InstKind::Load { operand, access } => {
+                let place = strip.together(access).map(|start| start..start + strip.len);
+                let lent = place.filter(|place| self.inputs[*operand].view(place.clone()).is_some());
+                self.lent[position] = lent.map(|values| Lent { operand: *operand, values });
+                if self.lent[position].is_some() {
+                    return Ok(());
+                }
             }
+            InstKind::Constant { .. } => {
+                len = if self.single[position] { 1 } else { len };
+                if self.registers[position].len() == len && is_constant(&inst.kind) {
+                    return Ok(());
+                }
+            }
+            _ => {}
         }
-        let mut out = std::mem::replace(&mut self.registers[position], Block::Bool(Vec::new()));
-        out.resize(strip.len);
-        let result = match &kernel.insts[position].kind {
+        let mut out = std::mem::replace(&mut self.registers[position], Block::new(Lane::Bool, 0));
+        out.resize(len);
+        let result = match &inst.kind {
             InstKind::Map { .. } => {
                 self.map(position, out.view_mut());
-                wrap(kernel.insts[position].dtype, &mut out);
+                wrap(inst.dtype, &mut out);
                 Ok(())
             }
-            _ => self.execute(&kernel.insts[position], strip, &mut out),
+            _ => self.execute(inst, strip, &mut out),
         };
         self.registers[position] = out;
         result
     }
 
     /// Runs an elementwise primitive over values as many as there are places.
-    pub fn map(&self, position: usize, out: ViewMut) {
+    pub fn map(&self, position: usize, mut out: ViewMut) {
         let inst = &self.kernel.insts[position];
-        let InstKind::Map { op, args } = &inst.kind else { unreachable!("a primitive is run") };
-        let dtypes: SmallVec<[DType; 3]> = args.iter().map(|&arg| self.kernel.insts[arg].dtype).collect();
-        let values: SmallVec<[View; 3]> = args.iter().map(|&arg| self.operand(inst, arg)).collect();
-        let function = (op.cpu)(op.lane(&dtypes)).expect("the table covers the dtypes its signature accepts");
-        function(&values, out);
+        let InstKind::Map { args, .. } = &inst.kind else { unreachable!("a primitive is run") };
+        let function = self.functions[position].expect("the table covers the dtypes its signature accepts");
+        let mut values = [View::Bool(&[]); MOST_OPERANDS];
+        values.iter_mut().zip(args).for_each(|(value, &arg)| *value = self.operand(inst, arg));
+        match self.row_length {
+            // Of one row the values are one for all places.
+            Some(length) if out.len() > length && args.iter().any(|&arg| self.is_of_row(inst, arg)) => {
+                for (row, from) in (0..out.len()).step_by(length).enumerate() {
+                    let mut of_row = values;
+                    for (value, &arg) in of_row.iter_mut().zip(args).filter(|(_, arg)| !self.single[**arg]) {
+                        let is_of_row = self.is_of_row(inst, arg);
+                        *value = value.part(if is_of_row { row..row + 1 } else { from..from + length });
+                    }
+                    function(&of_row[..args.len()], out.part(from..from + length));
+                }
+            }
+            _ => function(&values[..args.len()], out),
+        }
         #[cfg(all(test, target_arch = "x86_64"))]
-        super::tests::count_underflow(op.name);
+        if let InstKind::Map { op, .. } = &inst.kind {
+            super::tests::count_underflow(op.name);
+        }
     }
 
-    /// The values of an instruction, as another one reads them.
+    /// The values of an instruction, as another one reads them: a value for every point, or one for all.
     fn operand(&self, inst: &Inst, arg: usize) -> View<'_> {
-        let spread = inst.inner && !self.kernel.insts[arg].inner;
-        if spread { self.spread[arg].view() } else { self.values(arg) }
+        let takes_one = self.row_length.is_some() && matches!(inst.kind, InstKind::Map { .. });
+        let is_spread = self.is_of_row(inst, arg) && !takes_one;
+        if is_spread { self.spread[arg].view() } else { self.values(arg) }
+    }
+
+    /// Does an instruction per element read one that has a value per row?
+    fn is_of_row(&self, inst: &Inst, arg: usize) -> bool {
+        inst.inner && !self.kernel.insts[arg].inner && !self.single[arg]
     }
 
     fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
@@ -348,6 +385,40 @@ fn straight(kernel: &Fused) -> Vec<Option<usize>> {
         }
     };
     (0..kernel.insts.len()).map(of).collect()
+}
+
+/// What runs each of the primitives.
+fn functions(kernel: &Fused) -> Vec<Option<BlockFn>> {
+    let of = |inst: &Inst| match &inst.kind {
+        InstKind::Map { op, args } => {
+            let dtypes: SmallVec<[DType; 3]> = args.iter().map(|&arg| kernel.insts[arg].dtype).collect();
+            (op.cpu)(op.lane(&dtypes))
+        }
+        _ => None,
+    };
+    kernel.insts.iter().map(of).collect()
+}
+
+/// Is it a constant that only primitives read? Then it need not be repeated.
+fn is_single(kernel: &Fused, position: usize) -> bool {
+    let repeats = |inst: &Inst| inst.args().contains(&position) && !matches!(inst.kind, InstKind::Map { .. });
+    is_constant(&kernel.insts[position].kind)
+        && !kernel.insts.iter().any(repeats)
+        && !kernel.outputs.iter().any(|output| output.inst == position)
+}
+
+/// Is it one primitive, of operands that lie in memory as it reads them?
+fn uses_no_register(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> bool {
+    let mut primitives = 0;
+    let plain = kernel.insts.iter().enumerate().all(|(position, inst)| match &inst.kind {
+        InstKind::Load { access, operand } => inputs[*operand].view(0..0).is_some() && access.is_contiguous(),
+        InstKind::Map { .. } => {
+            primitives += 1;
+            primitives == 1 && !matches!(inst.dtype, DType::U8 | DType::F16)
+        }
+        _ => is_single(kernel, position),
+    });
+    plain && kernel.outputs.len() == 1
 }
 
 /// Is it the same at every point?

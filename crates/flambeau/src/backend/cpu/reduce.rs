@@ -5,14 +5,14 @@
 //! computed in parts, so that all cores have work. All of that follows from the kernel alone, never from the number of
 //! cores: every total is made in the same order everywhere.
 
-use super::fused::{BLOCK, Worker};
+use super::fused::{BLOCK, LARGE_BLOCK, Worker};
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
-use crate::host::{Block, HostBuffer};
-use crate::ir::kernel::{Fused, InstKind};
+use crate::host::{Block, HostBuffer, share};
+use crate::ir::kernel::{Fused, Inst, InstKind};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Values that are worth a part.
 const PART: usize = 1 << 15;
@@ -45,18 +45,21 @@ pub(super) fn in_parts(kernel: &Fused, inputs: &[Arc<HostBuffer>], run: &Run) ->
     let parts: Vec<Part> = results
         .flat_map(|results| places().map(move |places| Part { results: results.clone(), places }))
         .collect();
-    let compute =
-        |part: &Part| Worker::new(kernel, inputs, run).reduce(part.results.clone(), part.places.clone());
-    #[cfg(not(target_arch = "wasm32"))]
-    let computed: Result<Vec<Totals>> = {
-        use rayon::prelude::*;
-        parts.par_iter().map(compute).collect()
-    };
-    #[cfg(target_arch = "wasm32")]
-    let computed: Result<Vec<Totals>> = parts.iter().map(compute).collect();
+    let computed: Vec<OnceLock<Totals>> = parts.iter().map(|_| OnceLock::new()).collect();
+    share(parts.len(), |number| {
+        let part = &parts[number];
+        let totals = Worker::new(kernel, inputs, run).reduce(part.results.clone(), part.places.clone())?;
+        computed[number].get_or_init(|| totals);
+        Ok(())
+    })?;
     let mut totals = Totals::new(reduce.kind, kernel.insts[arg].dtype.lane(), count);
-    parts.iter().zip(&computed?).for_each(|(part, computed)| totals.merge(part.results.start, computed));
-    Ok(Some(totals.finish(kernel.insts[position].dtype)))
+    for (part, computed) in parts.iter().zip(computed.iter().filter_map(OnceLock::get)) {
+        totals.merge(part.results.start, computed);
+    }
+    let dtype = kernel.insts[position].dtype;
+    let mut results = Block::new(dtype.lane(), 0);
+    totals.finish(dtype, &mut results);
+    Ok(Some(results))
 }
 
 impl Worker<'_> {
@@ -77,16 +80,32 @@ impl Worker<'_> {
                 totals.fold_across(self.values(arg), from);
             }
         } else {
+            let block = if self.reads_only() { LARGE_BLOCK } else { BLOCK };
             for (row, result) in results.enumerate() {
                 let fixed = unravel(&kernel.space[..kept], result, rank);
-                for from in places.clone().step_by(BLOCK) {
-                    let strip = self.strip(kept..rank, from, BLOCK.min(places.end - from), &fixed);
+                for from in places.clone().step_by(block) {
+                    let strip = self.strip(kept..rank, from, block.min(places.end - from), &fixed);
                     self.inner(&strip)?;
                     totals.fold_row(row, self.values(arg), 0..strip.len, from);
                 }
             }
         }
         Ok(totals)
+    }
+
+    /// Are values reduced as they lie in memory, without a register?
+    fn reads_only(&self) -> bool {
+        let kernel = self.kernel;
+        let mut inner = kernel.insts.iter().filter(|inst| inst.inner);
+        let is_load = |inst: &Inst| match &inst.kind {
+            InstKind::Load { access, operand } => {
+                let last = kernel.space.len() - 1;
+                let as_computed = self.inputs[*operand].view(0..0).is_some();
+                as_computed && access.is_strided() && access.levels[0].axes[last].stride == 1
+            }
+            _ => false,
+        };
+        kernel.kept + 1 == kernel.space.len() && inner.next().is_some_and(is_load) && inner.next().is_none()
     }
 }
 

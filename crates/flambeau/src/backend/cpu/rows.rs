@@ -6,6 +6,7 @@ use super::reduce::{runs_along_rows, unravel};
 use super::strip::{Piece, Strip};
 use super::totals::Totals;
 use crate::backend::Run;
+use crate::dtype::Lane;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer, Lanes, View, each_lane};
 use crate::ir::kernel::{Fused, Inst, InstKind, Phase};
@@ -15,6 +16,9 @@ use std::sync::Arc;
 const WHOLE_ROW: usize = 8 * BLOCK;
 /// Rows held at once where neighbours in memory belong to different rows.
 const ROWS_ACROSS: usize = 16;
+/// The shortest row over which a primitive is run for itself. Values per row are repeated for the elements of shorter ones,
+/// so that it runs over all rows at once.
+const LONG_ENOUGH: usize = 64;
 
 /// Runs the kernel and fills its outputs.
 pub(super) fn run(
@@ -28,9 +32,23 @@ pub(super) fn run(
     let across = !runs_along_rows(kernel) && length <= WHOLE_ROW / ROWS_ACROSS;
     let at_once = (BLOCK / length).max(if across { ROWS_ACROSS } else { 1 });
     in_parallel(kernel, count, 1, |range| {
-        let worker = Worker::new(kernel, inputs, run);
-        let spreads = (0..kernel.insts.len()).map(|inst| is_read_by_element(kernel, inst)).collect();
-        let mut rows = RowWorker { kernel, worker, outputs: &outputs, length, across, spreads };
+        let mut worker = Worker::new(kernel, inputs, run);
+        worker.row_length = (!across && length >= LONG_ENOUGH).then_some(length);
+        let spreads = (0..kernel.insts.len()).map(|inst| is_spread(&worker, inst)).collect();
+        let (fixed, written) = (vec![0; kernel.space.len()], vec![false; outputs.len()]);
+        let fresh = fresh(kernel);
+        let mut rows = RowWorker {
+            kernel,
+            worker,
+            outputs: &outputs,
+            length,
+            across,
+            spreads,
+            fresh,
+            fixed: &fixed,
+            written,
+            totals: totals(kernel),
+        };
         if length > WHOLE_ROW {
             return range.into_iter().try_for_each(|row| rows.long(row));
         }
@@ -45,17 +63,44 @@ struct RowWorker<'a> {
     length: usize,
     /// Are values kept place by place, those of all rows together, instead of row by row?
     across: bool,
-    /// For every instruction: is its value, if it is one per row, needed for every element?
+    /// For every instruction: is its value, if it is one per row, repeated for every element?
     spreads: Vec<bool>,
+    /// For every phase: its instructions that no phase before it has run.
+    fresh: Vec<Vec<usize>>,
+    /// A zero for every dimension.
+    fixed: &'a [usize],
+    /// For every output: has the instruction that computes the strip's results stored them itself?
+    written: Vec<bool>,
+    /// For every phase: the running results of its reductions.
+    totals: Vec<Vec<Totals>>,
 }
 
-/// Does something need the results of an instruction for every element of a row?
-fn is_read_by_element(kernel: &Fused, inst: usize) -> bool {
-    let reads = |other: &Inst| {
-        (other.inner || matches!(other.kind, InstKind::Reduce { .. })) && other.args().contains(&inst)
+/// Does something need the value of a row for every one of its elements?
+fn is_spread(worker: &Worker, inst: usize) -> bool {
+    let kernel = worker.kernel;
+    let takes_one = |other: &Inst| worker.row_length.is_some() && matches!(other.kind, InstKind::Map { .. });
+    let needs = |other: &Inst| {
+        (other.inner || matches!(other.kind, InstKind::Reduce { .. }))
+            && other.args().contains(&inst)
+            && !takes_one(other)
     };
-    kernel.insts.iter().any(reads)
-        || kernel.outputs.iter().any(|output| output.per_element && output.inst == inst)
+    !worker.single[inst]
+        && (kernel.insts.iter().any(needs)
+            || kernel.outputs.iter().any(|output| output.per_element && output.inst == inst))
+}
+
+fn fresh(kernel: &Fused) -> Vec<Vec<usize>> {
+    let mut done = vec![false; kernel.insts.len()];
+    let mut first = |inst: &usize| !std::mem::replace(&mut done[*inst], true);
+    kernel.phases.iter().map(|phase| phase.insts.iter().copied().filter(&mut first).collect()).collect()
+}
+
+fn totals(kernel: &Fused) -> Vec<Vec<Totals>> {
+    let of = |&reduction: &usize| match &kernel.insts[reduction].kind {
+        InstKind::Reduce { arg, reduce } => Totals::new(reduce.kind, kernel.insts[*arg].dtype.lane(), 0),
+        _ => unreachable!("a phase names its reductions"),
+    };
+    kernel.phases.iter().map(|phase| phase.reductions.iter().map(of).collect()).collect()
 }
 
 /// Some elements of some rows: all of several rows, or a part of one.
@@ -70,27 +115,22 @@ struct Tile {
 impl RowWorker<'_> {
     /// All phases over some whole rows.
     fn whole(&mut self, row: usize, rows: usize) -> Result<()> {
-        let kernel = self.kernel;
-        let all = kernel.space.len();
-        let tile = Tile { rows, length: self.length, from: 0 };
-        let fixed = vec![0; all];
-        let mut done = vec![false; kernel.insts.len()];
-        for phase in &kernel.phases {
-            self.before(phase, row, rows, self.length)?;
+        let (kernel, fixed, length) = (self.kernel, self.fixed, self.length);
+        let tile = Tile { rows, length, from: 0 };
+        for (number, phase) in kernel.phases.iter().enumerate() {
+            self.before(phase, row, rows, length)?;
             let mut strip = match self.across {
-                true => self.worker.strip(0..kernel.kept, row, rows * self.length, &fixed),
-                false => self.worker.strip(0..all, row * self.length, rows * self.length, &fixed),
+                true => self.worker.strip(0..kernel.kept, row, rows * length, fixed),
+                false => self.worker.strip(0..kernel.space.len(), row * length, rows * length, fixed),
             };
-            strip.repeated = self.across.then_some(0..self.length);
-            for &inst in &phase.insts {
-                if !std::mem::replace(&mut done[inst], true) {
-                    self.compute(inst, &strip)?;
-                }
+            strip.repeated = self.across.then_some(0..length);
+            for at in 0..self.fresh[number].len() {
+                self.compute(self.fresh[number][at], &strip)?;
             }
-            let mut totals = self.totals(phase, rows);
-            self.fold(phase, &mut totals, &tile);
+            self.restart(number, rows);
+            self.fold(number, &tile);
             self.store(phase, &strip);
-            self.reduced(phase, totals, rows, self.length);
+            self.reduced(number, rows, length);
         }
         self.store_rows(row, rows);
         Ok(())
@@ -100,43 +140,45 @@ impl RowWorker<'_> {
     fn long(&mut self, row: usize) -> Result<()> {
         let kernel = self.kernel;
         let fixed = unravel(&kernel.space[..kernel.kept], row, kernel.space.len());
-        for phase in &kernel.phases {
+        for (number, phase) in kernel.phases.iter().enumerate() {
             self.before(phase, row, 1, BLOCK)?;
-            let mut totals = self.totals(phase, 1);
+            self.restart(number, 1);
             for from in (0..self.length).step_by(BLOCK) {
                 let length = BLOCK.min(self.length - from);
                 let strip = self.worker.strip(kernel.kept..kernel.space.len(), from, length, &fixed);
                 phase.insts.iter().try_for_each(|&inst| self.compute(inst, &strip))?;
-                self.fold(phase, &mut totals, &Tile { rows: 1, length, from });
+                self.fold(number, &Tile { rows: 1, length, from });
                 self.store(phase, &strip);
             }
-            self.reduced(phase, totals, 1, BLOCK);
+            self.reduced(number, 1, BLOCK);
         }
         self.store_rows(row, 1);
         Ok(())
     }
 
-    /// Where an instruction can write its results itself: the output, and the first place.
-    fn straight(&self, inst: usize, strip: &Strip) -> Option<(&Output<'_>, usize)> {
-        let output = self.worker.straight[inst].filter(|_| self.kernel.insts[inst].inner)?;
-        let start = strip.together(&self.kernel.outputs[output].access)?;
-        Some((&self.outputs[output], start))
-    }
-
-    /// Runs an instruction for every element of a strip.
+    /// Runs an instruction for every element of a strip. Where it can, it writes to the output itself.
     fn compute(&mut self, inst: usize, strip: &Strip) -> Result<()> {
-        let Some((output, start)) = self.straight(inst, strip) else {
+        let Some(output) = self.worker.straight[inst].filter(|_| self.kernel.insts[inst].inner) else {
             return self.worker.compute(inst, strip);
         };
-        // Safety: rows of different workers are disjoint, and nobody else reads the instruction's results.
-        self.worker.map(inst, unsafe { output.part(start..start + strip.len) });
+        let place = strip.together(&self.kernel.outputs[output].access);
+        self.written[output] = place.is_some();
+        match place {
+            // Safety: rows of different workers are disjoint, and nobody else reads the instruction's results.
+            Some(start) => {
+                self.worker.map(inst, unsafe { self.outputs[output].part(start..start + strip.len) })
+            }
+            None => self.worker.compute(inst, strip)?,
+        }
         Ok(())
     }
 
     /// What a phase needs once per row.
     fn before(&mut self, phase: &Phase, row: usize, rows: usize, length: usize) -> Result<()> {
-        let fixed = vec![0; self.kernel.space.len()];
-        let strip = self.worker.strip(0..self.kernel.kept, row, rows, &fixed);
+        if phase.before.is_empty() {
+            return Ok(());
+        }
+        let strip = self.worker.strip(0..self.kernel.kept, row, rows, self.fixed);
         for &inst in &phase.before {
             self.worker.compute(inst, &strip)?;
             self.spread(inst, rows, length);
@@ -150,7 +192,7 @@ impl RowWorker<'_> {
             return;
         }
         let across = self.across;
-        let mut to = std::mem::replace(&mut self.worker.spread[inst], Block::Bool(Vec::new()));
+        let mut to = std::mem::replace(&mut self.worker.spread[inst], Block::new(Lane::Bool, 0));
         to.resize(rows * length);
         fn repeat<T: Lanes>(from: &[T], to: &mut [T], length: usize, across: bool) {
             match across {
@@ -163,16 +205,6 @@ impl RowWorker<'_> {
         self.worker.spread[inst] = to;
     }
 
-    fn totals(&self, phase: &Phase, rows: usize) -> Vec<Totals> {
-        let of = |&reduction: &usize| match &self.kernel.insts[reduction].kind {
-            InstKind::Reduce { arg, reduce } => {
-                Totals::new(reduce.kind, self.kernel.insts[*arg].dtype.lane(), rows)
-            }
-            _ => unreachable!("a phase names its reductions"),
-        };
-        phase.reductions.iter().map(of).collect()
-    }
-
     /// The values of an instruction for every element.
     fn values(&self, inst: usize) -> View<'_> {
         match self.kernel.insts[inst].inner {
@@ -181,10 +213,19 @@ impl RowWorker<'_> {
         }
     }
 
-    fn fold(&self, phase: &Phase, totals: &mut [Totals], tile: &Tile) {
-        for (&reduction, totals) in phase.reductions.iter().zip(totals) {
+    /// Begins the reductions of a phase.
+    fn restart(&mut self, phase: usize, rows: usize) {
+        self.totals[phase].iter_mut().for_each(|totals| totals.restart(rows));
+    }
+
+    fn fold(&mut self, phase: usize, tile: &Tile) {
+        for (number, &reduction) in self.kernel.phases[phase].reductions.iter().enumerate() {
             let InstKind::Reduce { arg, .. } = self.kernel.insts[reduction].kind else { continue };
-            let values = self.values(arg);
+            let values = match self.kernel.insts[arg].inner {
+                true => self.worker.values(arg),
+                false => self.worker.spread[arg].view(),
+            };
+            let totals = &mut self.totals[phase][number];
             match self.across {
                 true => totals.fold_across(values, tile.from),
                 false => (0..tile.rows).for_each(|row| {
@@ -194,9 +235,11 @@ impl RowWorker<'_> {
         }
     }
 
-    fn reduced(&mut self, phase: &Phase, totals: Vec<Totals>, rows: usize, length: usize) {
-        for (&reduction, totals) in phase.reductions.iter().zip(totals) {
-            self.worker.registers[reduction] = totals.finish(self.kernel.insts[reduction].dtype);
+    /// Ends the reductions of a phase.
+    fn reduced(&mut self, phase: usize, rows: usize, length: usize) {
+        for (number, &reduction) in self.kernel.phases[phase].reductions.iter().enumerate() {
+            let dtype = self.kernel.insts[reduction].dtype;
+            self.totals[phase][number].finish(dtype, &mut self.worker.registers[reduction]);
             self.spread(reduction, rows, length);
         }
     }
@@ -204,7 +247,7 @@ impl RowWorker<'_> {
     /// Stores the outputs per element of a phase.
     fn store(&self, phase: &Phase, strip: &Strip) {
         for &number in &phase.outputs {
-            if self.straight(self.kernel.outputs[number].inst, strip).is_some() {
+            if self.written[number] {
                 continue;
             }
             let (stored, output) = (&self.kernel.outputs[number], &self.outputs[number]);

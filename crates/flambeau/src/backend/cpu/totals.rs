@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Lane};
 use crate::host::tiny::narrowed;
-use crate::host::{Block, View, widest, wrap};
+use crate::host::{Aligned, Block, View, widest, wrap};
 use crate::ir::ReduceKind;
 use std::ops::Range;
 
@@ -28,19 +28,22 @@ widest! {
 }
 
 widest! {
-    /// The largest value, or NaN if there is one.
+    /// The largest value, or NaN if there is one: of 64 columns first, as fewer would wait for themselves.
     fn largest(values: &[f32]) -> f32 {
-        let mut best = [f32::NEG_INFINITY; 32];
-        let mut nan = [0; 32];
-        let (chunks, rest) = values.as_chunks::<32>();
+        let (mut best, mut nan) = ([f32::NEG_INFINITY; 64], [0.0; 64]);
+        let (chunks, rest) = values.as_chunks::<64>();
         for chunk in chunks {
-            for k in 0..32 {
+            for k in 0..64 {
                 best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
-                nan[k] |= u32::from(chunk[k].is_nan());
+                nan[k] = if chunk[k].is_nan() { chunk[k] } else { nan[k] };
             }
         }
-        let nan = nan.iter().any(|&nan| nan != 0) || rest.iter().any(|x| x.is_nan());
-        if nan { f32::NAN } else { best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
+        for half in [32, 16, 8, 4] {
+            let (low, high) = best.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(low, high)| *low = if *high > *low { *high } else { *low });
+        }
+        let nan = nan.iter().chain(rest).any(|x| x.is_nan());
+        if nan { f32::NAN } else { best[..4].iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
     }
 }
 
@@ -66,6 +69,7 @@ widest! {
 /// Running results of a reduction: floats in f64, integers in i64.
 pub(super) struct Totals {
     kind: ReduceKind,
+    is_float: bool,
     floats: Vec<f64>,
     integers: Vec<i64>,
     /// The position of the best value so far; -1 before the first.
@@ -74,17 +78,31 @@ pub(super) struct Totals {
 
 impl Totals {
     pub fn new(kind: ReduceKind, lane: Lane, len: usize) -> Totals {
-        let (float, integer) = match kind {
+        let is_float = matches!(lane, Lane::F32 | Lane::F64);
+        let mut totals = Totals { kind, is_float, floats: vec![], integers: vec![], positions: vec![] };
+        totals.restart(len);
+        totals
+    }
+
+    /// Forgets everything, for `len` other results.
+    pub fn restart(&mut self, len: usize) {
+        fn fill<T: Copy>(values: &mut Vec<T>, value: T, len: usize) {
+            values.clear();
+            values.resize(len, value);
+        }
+        let (float, integer) = match self.kind {
             ReduceKind::Sum => (0.0, 0),
             ReduceKind::Prod => (1.0, 1),
             ReduceKind::Max | ReduceKind::ArgMax => (f64::NEG_INFINITY, i64::MIN),
             ReduceKind::Min | ReduceKind::ArgMin => (f64::INFINITY, i64::MAX),
         };
-        let is_float = matches!(lane, Lane::F32 | Lane::F64);
-        let (floats, integers) =
-            if is_float { (vec![float; len], Vec::new()) } else { (Vec::new(), vec![integer; len]) };
-        let positions = if kind.is_index() { vec![-1; len] } else { Vec::new() };
-        Totals { kind, floats, integers, positions }
+        match self.is_float {
+            true => fill(&mut self.floats, float, len),
+            false => fill(&mut self.integers, integer, len),
+        }
+        if self.kind.is_index() {
+            fill(&mut self.positions, -1, len);
+        }
     }
 
     /// Takes in values of one row, the first of which has position `from`.
@@ -179,17 +197,21 @@ impl Totals {
         }
     }
 
-    pub fn finish(self, dtype: DType) -> Block {
-        let integers = if self.kind.is_index() { self.positions } else { self.integers };
-        let mut out = match dtype.lane() {
-            Lane::F32 => Block::F32(self.floats.iter().map(|&x| narrowed(x)).collect()),
-            Lane::F64 => Block::F64(self.floats),
-            Lane::I32 => Block::I32(integers.iter().map(|&x| x as i32).collect()),
-            Lane::U32 => Block::U32(integers.iter().map(|&x| x as u32).collect()),
-            Lane::I64 => Block::I64(integers),
-            Lane::Bool => unreachable!("no reduction gives booleans"),
-        };
-        wrap(dtype, &mut out);
-        out
+    /// Puts the results into a block of the dtype's lane type.
+    pub fn finish(&self, dtype: DType, out: &mut Block) {
+        let integers = if self.kind.is_index() { &self.positions } else { &self.integers };
+        fn put<T: Copy + Default, U: Copy>(to: &mut Aligned<T>, from: &[U], convert: impl Fn(U) -> T) {
+            to.resize(from.len());
+            to.iter_mut().zip(from).for_each(|(to, &from)| *to = convert(from));
+        }
+        match out {
+            Block::F32(out) => put(out, &self.floats, narrowed),
+            Block::F64(out) => put(out, &self.floats, |x| x),
+            Block::I32(out) => put(out, integers, |x| x as i32),
+            Block::U32(out) => put(out, integers, |x| x as u32),
+            Block::I64(out) => put(out, integers, |x| x),
+            Block::Bool(_) => unreachable!("no reduction gives booleans"),
+        }
+        wrap(dtype, out);
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn compute(op: &Attention, inputs: &[Exact], outputs: &[Meta], data: 
     let exact = |(meta, values): (&Meta, Vec<f64>)| Exact {
         shape: meta.shape.clone(),
         dtype: meta.dtype,
-        values: Block::F64(values),
+        values: Block::F64(values.into()),
     };
     outputs.iter().zip(results).map(exact).collect()
 }

@@ -281,7 +281,7 @@ impl Structured for Conv {
             Direction::Input => result[x] += a[y] * b[w],
             Direction::Weight => result[w] += a[x] * b[y],
         });
-        Ok(vec![Exact { shape, dtype, values: Block::F64(result) }])
+        Ok(vec![Exact { shape, dtype, values: Block::F64(result.into()) }])
     }
 }
 

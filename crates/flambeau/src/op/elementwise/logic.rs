@@ -145,9 +145,23 @@ pub(crate) static SELECT: Elementwise = Elementwise {
 fn select<T: Lanes>(args: &[View], out: ViewMut) {
     let out = T::slice_mut(out);
     let len = out.len();
-    let (condition, a, b) =
-        (&bool::slice(args[0])[..len], &T::slice(args[1])[..len], &T::slice(args[2])[..len]);
-    for i in 0..len {
-        out[i] = if condition[i] { a[i] } else { b[i] };
+    let (condition, a, b) = (bool::slice(args[0]), T::slice(args[1]), T::slice(args[2]));
+    // Each of them may be one value for all places; the second or the third often is.
+    match (condition.len() >= len, a.len() >= len, b.len() >= len) {
+        (true, true, true) => choose(out, condition, |i| a[i], |i| b[i]),
+        (true, true, false) => choose(out, condition, |i| a[i], |_| b[0]),
+        (true, false, true) => choose(out, condition, |_| a[0], |i| b[i]),
+        (true, false, false) => choose(out, condition, |_| a[0], |_| b[0]),
+        (false, a_each, b_each) => {
+            let (chosen, each) = if condition[0] { (a, a_each) } else { (b, b_each) };
+            if each { out.copy_from_slice(&chosen[..len]) } else { out.fill(chosen[0]) }
+        }
+    }
+}
+
+#[inline(always)]
+fn choose<T>(out: &mut [T], condition: &[bool], a: impl Fn(usize) -> T, b: impl Fn(usize) -> T) {
+    for (i, (out, &condition)) in out.iter_mut().zip(condition).enumerate() {
+        *out = if condition { a(i) } else { b(i) };
     }
 }

@@ -177,7 +177,7 @@ impl Structured for MatMul {
                         *c += $a[(batch * m + row) * k + i] * $b[(batch * k + i) * n + column];
                     }
                 }
-                c
+                c.into()
             }};
         }
         let values = match (&inputs[0].values, &inputs[1].values) {

@@ -367,8 +367,8 @@ impl Structured for Pool {
             });
         }
         let exact = |meta: &Meta, values| Exact { shape: meta.shape.clone(), dtype: meta.dtype, values };
-        let mut results = vec![exact(&outputs[0], Block::F64(values))];
-        results.extend(outputs.get(1).map(|meta| exact(meta, Block::I64(places))));
+        let mut results = vec![exact(&outputs[0], Block::F64(values.into()))];
+        results.extend(outputs.get(1).map(|meta| exact(meta, Block::I64(places.into()))));
         Ok(results)
     }
 }

@@ -7,7 +7,7 @@ use crate::op::structured::Exact;
 
 pub(super) fn run(op: &Recurrence, sizes: &Sizes, inputs: &[Exact], outputs: &[Meta]) -> Vec<Exact> {
     let floats = |input: &Exact| match &input.values {
-        Block::F64(values) => values.clone(),
+        Block::F64(values) => values.to_vec(),
         _ => unreachable!("a recurrence is of floats"),
     };
     let inputs: Vec<Vec<f64>> = inputs.iter().map(floats).collect();
@@ -26,7 +26,7 @@ pub(super) fn run(op: &Recurrence, sizes: &Sizes, inputs: &[Exact], outputs: &[M
     let exact = |(meta, values): (&Meta, Vec<f64>)| Exact {
         shape: meta.shape.clone(),
         dtype: meta.dtype,
-        values: Block::F64(values),
+        values: Block::F64(values.into()),
     };
     outputs.iter().zip(results).map(exact).collect()
 }
