@@ -164,9 +164,10 @@ impl RowWorker<'_> {
         let place = strip.together(&self.kernel.outputs[output].access);
         self.written[output] = place.is_some();
         match place {
-            // Safety: rows of different workers are disjoint, and nobody else reads the instruction's results.
             Some(start) => {
-                self.worker.map(inst, unsafe { self.outputs[output].part(start..start + strip.len) })
+                // Safety: rows of different workers are disjoint, and nobody else reads the instruction's results.
+                let places = unsafe { self.outputs[output].part(start..start + strip.len) };
+                self.worker.map(inst, places);
             }
             None => self.worker.compute(inst, strip)?,
         }
