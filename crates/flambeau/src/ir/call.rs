@@ -132,6 +132,8 @@ pub(crate) struct StructuredCall {
     pub subgroups: bool,
     /// How large it is.
     pub gpu: GpuSize,
+    /// Bytes of memory that the threads of a workgroup may share.
+    pub workgroup_memory: u32,
     /// How its shaders multiply small matrices as a whole, if they can.
     pub units: Option<UnitKind>,
     /// How precise products of f32 must be.
@@ -149,7 +151,8 @@ impl PartialEq for StructuredCall {
                 == (&other.inputs, &other.outputs, &other.epilogue)
             && (self.data_start, self.node, self.tier, self.subgroups, self.gpu)
                 == (other.data_start, other.node, other.tier, other.subgroups, other.gpu)
-            && (self.units, self.precision) == (other.units, other.precision)
+            && (self.units, self.precision, self.workgroup_memory)
+                == (other.units, other.precision, other.workgroup_memory)
             && self.block == other.block
     }
 }
@@ -161,6 +164,9 @@ impl Hash for StructuredCall {
         (self.data_start, self.node, self.tier, self.subgroups, self.gpu).hash(state);
     }
 }
+
+/// What every device with WebGPU has of it.
+pub(crate) const LEAST_WORKGROUP_MEMORY: u32 = 16 << 10;
 
 impl StructuredCall {
     /// Where its operands lie, then those of its epilogue.

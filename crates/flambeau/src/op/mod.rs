@@ -1,7 +1,8 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, scan, sort, scatter) is one file or folder,
+//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, Fourier transform, scan, sort,
+//!   scatter) is one file or folder,
 //!   which has all of it (`structured` says what that is), and an entry of the list below.
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
@@ -16,6 +17,7 @@ mod compact;
 pub(crate) mod composite;
 pub(crate) mod conv;
 pub(crate) mod custom;
+pub(crate) mod dft;
 pub(crate) mod elementwise;
 pub(crate) mod finite;
 pub(crate) mod gather;
@@ -66,6 +68,8 @@ structured! {
     Pool(pool::Pool, shared);
     /// Scaled dot-product attention and its gradients.
     Attention(attention::Attention);
+    /// The discrete Fourier transform along a dimension.
+    Dft(dft::Dft);
     /// A recurrent layer over all steps, and its gradients.
     Recurrence(recurrence::Recurrence);
     /// Whether all numbers are finite, or a fault where they are not: the optimizer's check.

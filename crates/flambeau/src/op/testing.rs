@@ -3,7 +3,7 @@
 use super::{Meta, StructuredOp};
 use crate::dtype::DType;
 use crate::ir::access::Access;
-use crate::ir::call::{Operand, StructuredCall};
+use crate::ir::call::{LEAST_WORKGROUP_MEMORY, Operand, StructuredCall};
 use crate::ir::kernel::Place;
 use crate::ir::program::{Bound, Program, Tier, Trust};
 
@@ -28,6 +28,7 @@ pub(super) fn call(op: StructuredOp, inputs: &[Spec], outputs: &[Spec]) -> Struc
         block: None,
         subgroups: false,
         gpu: Default::default(),
+        workgroup_memory: LEAST_WORKGROUP_MEMORY,
         units: None,
         precision: Default::default(),
         epilogue: None,

@@ -7,7 +7,7 @@ use super::space::{Space, same_elements};
 use crate::host::{mapped_with, sorted_by};
 use crate::ir::GpuSize;
 use crate::ir::access::{Access, Axis, Level, collapse};
-use crate::ir::call::{Layout, Operand, StructuredCall};
+use crate::ir::call::{LEAST_WORKGROUP_MEMORY, Layout, Operand, StructuredCall};
 use crate::ir::kernel::{Fused, Inst, InstKind, Kernel, Output, Place};
 use crate::ir::program::Tier;
 use crate::op::{Op, View};
@@ -84,6 +84,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         block: None,
         subgroups: false,
         gpu: GpuSize::default(),
+        workgroup_memory: LEAST_WORKGROUP_MEMORY,
         units: None,
         precision: Default::default(),
         epilogue: None,

@@ -113,7 +113,9 @@ pub(super) fn programs_of(
         Kernel::Structured(call) => {
             let gpu = config.gpu_size.unwrap_or_default();
             let (units, precision) = (runtime.matrix_units(), config.precision.unwrap_or_default());
-            let call = &StructuredCall { tier, subgroups, gpu, units, precision, block, ..call.clone() };
+            let workgroup_memory = runtime.limits().max_compute_workgroup_storage_size;
+            let call = StructuredCall { tier, subgroups, gpu, units, precision, block, ..call.clone() };
+            let call = &StructuredCall { workgroup_memory, ..call };
             match config.avoid_barriers {
                 true => call.op.wgsl_without_barriers(call),
                 false => call.op.wgsl(call),

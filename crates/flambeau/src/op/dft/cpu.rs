@@ -1,0 +1,224 @@
+//! The transform on the CPU: lines are copied together, a few at a time, transformed by rustfft or realfft, and copied to their
+//! places. Lines that lie side by side are taken in blocks, so that memory is read in runs.
+
+use super::{Dft, Kind, Lines};
+use crate::host::Disjoint;
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftNum, FftPlanner};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Lines that lie side by side and are taken at once.
+const BLOCK: usize = 16;
+/// Numbers of lines that follow each other and are taken at once.
+const TOGETHER: usize = 1 << 12;
+/// Lengths whose tables are kept.
+const KEPT: usize = 64;
+/// Numbers below which one core is enough.
+const ALONE: usize = 1 << 14;
+
+/// The tables of lengths that were asked for.
+pub(super) struct Tables<T: FftNum> {
+    complex: FftPlanner<T>,
+    real: RealFftPlanner<T>,
+    lengths: Vec<usize>,
+}
+
+impl<T: FftNum> Tables<T> {
+    fn new() -> Tables<T> {
+        Tables { complex: FftPlanner::new(), real: RealFftPlanner::new(), lengths: Vec::new() }
+    }
+
+    /// Makes room for those of a length.
+    fn of(&mut self, length: usize) -> &mut Tables<T> {
+        if !self.lengths.contains(&length) {
+            if self.lengths.len() == KEPT {
+                *self = Tables::new();
+            }
+            self.lengths.push(length);
+        }
+        self
+    }
+}
+
+/// What the transform is computed in.
+pub(super) trait Float: FftNum {
+    fn tables() -> &'static Mutex<Tables<Self>>;
+}
+
+macro_rules! float {
+    ($($float:ty),*) => {$(
+        impl Float for $float {
+            fn tables() -> &'static Mutex<Tables<$float>> {
+                static TABLES: OnceLock<Mutex<Tables<$float>>> = OnceLock::new();
+                TABLES.get_or_init(|| Mutex::new(Tables::new()))
+            }
+        }
+    )*};
+}
+float!(f32, f64);
+
+/// How one line is transformed.
+enum Plan<T> {
+    Complex(Arc<dyn Fft<T>>),
+    ToSpectrum(Arc<dyn RealToComplex<T>>),
+    ToReal(Arc<dyn ComplexToReal<T>>),
+}
+
+impl<T: Float> Plan<T> {
+    fn of(op: &Dft) -> Plan<T> {
+        let mut tables = T::tables().lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let tables = tables.of(op.length);
+        match (op.kind, op.inverse) {
+            (Kind::Complex, false) => Plan::Complex(tables.complex.plan_fft_forward(op.length)),
+            (Kind::Complex, true) => Plan::Complex(tables.complex.plan_fft_inverse(op.length)),
+            (Kind::ToSpectrum { .. }, _) => Plan::ToSpectrum(tables.real.plan_fft_forward(op.length)),
+            (Kind::ToReal { .. }, _) => Plan::ToReal(tables.real.plan_fft_inverse(op.length)),
+        }
+    }
+
+    fn scratch(&self) -> usize {
+        match self {
+            Plan::Complex(plan) => plan.get_inplace_scratch_len(),
+            Plan::ToSpectrum(plan) => plan.get_scratch_len(),
+            Plan::ToReal(plan) => plan.get_scratch_len(),
+        }
+    }
+}
+
+/// Fills `to` with the transforms of all lines.
+pub(super) fn transform<T: Float>(op: &Dft, lines: Lines, from: &[T], to: &mut [T], scale: T) {
+    let Lines { outer, inner } = lines;
+    if op.length == 0 || outer * inner == 0 {
+        return;
+    }
+    let (plan, to) = (Plan::of(op), Disjoint::new(to));
+    let job = Job { op, plan: &plan, inner, scale, from, to: &to };
+    // Parts of lines that lie side by side, or of some that follow each other.
+    let (rows, size) = if inner == 1 { (1, outer) } else { (outer, inner) };
+    let block = if inner == 1 { (TOGETHER / op.length).max(1) } else { BLOCK };
+    let per_row = size.div_ceil(block);
+    let work = |part: usize| {
+        let first = part % per_row * block;
+        job.lines(&Part { outer: part / per_row, first, count: block.min(size - first) });
+    };
+    let parts = rows * per_row;
+    #[cfg(not(target_arch = "wasm32"))]
+    if crate::host::threads() > 1 && parts > 1 && op.length * outer * inner >= ALONE {
+        use rayon::prelude::*;
+        return (0..parts).into_par_iter().for_each(work);
+    }
+    (0..parts).for_each(work);
+}
+
+/// Lines that one core transforms together.
+struct Part {
+    outer: usize,
+    first: usize,
+    count: usize,
+}
+
+/// Numbers that follow each other in memory: the i-th is number `place + i · step` of the part, whose lines are one after the
+/// other.
+struct Run {
+    start: usize,
+    len: usize,
+    place: usize,
+    step: usize,
+}
+
+struct Job<'a, T> {
+    op: &'a Dft,
+    plan: &'a Plan<T>,
+    inner: usize,
+    scale: T,
+    from: &'a [T],
+    to: &'a Disjoint<'a, T>,
+}
+
+impl<T: Float> Job<'_, T> {
+    /// Where a part's lines of `size` numbers lie.
+    fn runs(&self, part: &Part, size: usize) -> impl Iterator<Item = Run> {
+        let &Part { outer, first, count } = part;
+        let inner = self.inner;
+        (0..if inner == 1 { count } else { size }).map(move |run| match inner {
+            1 => Run { start: (first + run) * size, len: size, place: run * size, step: 1 },
+            _ => Run { start: (outer * size + run) * inner + first, len: count, place: run, step: size },
+        })
+    }
+
+    fn lines(&self, part: &Part) {
+        let (op, length) = (self.op, self.op.length);
+        let (from_size, to_size) = op.sizes();
+        let turn = if op.inverse { -T::one() } else { T::one() };
+        let number = |value: f64| T::from_f64(value).expect("a small number");
+        let zero = Complex::new(T::zero(), T::zero());
+        let mut scratch = vec![zero; self.plan.scratch()];
+        match self.plan {
+            Plan::Complex(plan) => {
+                let mut values = self.read_pairs(part, length);
+                plan.process_with_scratch(&mut values, &mut scratch);
+                self.write_pairs(part, &values, length);
+            }
+            Plan::ToSpectrum(plan) => {
+                let mut values = vec![T::zero(); part.count * length];
+                for Run { start, len, place, step } in self.runs(part, length) {
+                    let from = &self.from[start..start + len];
+                    from.iter().enumerate().for_each(|(i, &x)| values[place + i * step] = x);
+                }
+                let mut spectra = vec![zero; part.count * to_size];
+                for (values, spectrum) in values.chunks_mut(length).zip(spectra.chunks_mut(to_size)) {
+                    let done = plan.process_with_scratch(values, spectrum, &mut scratch);
+                    done.expect("lengths are the plan's");
+                    for (k, y) in spectrum.iter_mut().enumerate() {
+                        let weight = number(op.weight(k));
+                        *y = Complex::new(y.re * weight, y.im * weight * turn);
+                    }
+                }
+                self.write_pairs(part, &spectra, to_size);
+            }
+            Plan::ToReal(plan) => {
+                let mut spectra = self.read_pairs(part, from_size);
+                let mut values = vec![T::zero(); part.count * length];
+                for (spectrum, values) in spectra.chunks_mut(from_size).zip(values.chunks_mut(length)) {
+                    for (k, y) in spectrum.iter_mut().enumerate() {
+                        // The plan's exponent is positive, and it counts the other half in.
+                        let is_end = k == 0 || 2 * k == length;
+                        let weight = if is_end { T::one() } else { number(op.weight(k) / 2.0) };
+                        let im = if is_end { T::zero() } else { -(y.im * weight * turn) };
+                        *y = Complex::new(y.re * weight, im);
+                    }
+                    let done = plan.process_with_scratch(spectrum, values, &mut scratch);
+                    done.expect("lengths are the plan's, and the ends of the spectrum are real");
+                }
+                for Run { start, len, place, step } in self.runs(part, length) {
+                    // Safety: the places of these lines are no other part's.
+                    let to = unsafe { self.to.slice(start..start + len) };
+                    to.iter_mut().enumerate().for_each(|(i, x)| *x = values[place + i * step] * self.scale);
+                }
+            }
+        }
+    }
+
+    /// The part's lines, one after the other.
+    fn read_pairs(&self, part: &Part, size: usize) -> Vec<Complex<T>> {
+        let mut values = vec![Complex::new(T::zero(), T::zero()); part.count * size];
+        for Run { start, len, place, step } in self.runs(part, size) {
+            let from = self.from[2 * start..2 * (start + len)].chunks_exact(2);
+            from.enumerate().for_each(|(i, pair)| values[place + i * step] = Complex::new(pair[0], pair[1]));
+        }
+        values
+    }
+
+    /// Writes the part's lines to their places, scaled.
+    fn write_pairs(&self, part: &Part, values: &[Complex<T>], size: usize) {
+        for Run { start, len, place, step } in self.runs(part, size) {
+            // Safety: the places of these lines are no other part's.
+            let to = unsafe { self.to.slice(2 * start..2 * (start + len)) };
+            for (i, pair) in to.chunks_exact_mut(2).enumerate() {
+                let y = values[place + i * step];
+                (pair[0], pair[1]) = (y.re * self.scale, y.im * self.scale);
+            }
+        }
+    }
+}
