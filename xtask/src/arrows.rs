@@ -31,6 +31,8 @@ const ORDER: &[&str] = &[
     "engine",
     "device",
     "reference",
+    "complex",
+    "fft",
     "io",
     "nn",
     "optim",

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Where to start: [`Tensor`] for ops, [`Device`] for where they run, [`autograd`] for derivatives, [`nn`] and
-//! [`optim`] for training, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
+//! [`optim`] for training, [`fft`] and [`complex`] for spectra, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
 
 // The derive writes `::flambeau::nn::Module`, here too.
 extern crate self as flambeau;
@@ -29,11 +29,13 @@ mod backend;
 pub mod bindings;
 #[doc(hidden)]
 pub mod calls;
+pub mod complex;
 pub mod data;
 mod device;
 mod dtype;
 mod engine;
 mod error;
+pub mod fft;
 mod host;
 pub mod io;
 mod ir;

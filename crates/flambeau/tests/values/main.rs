@@ -15,6 +15,7 @@ mod data_augment;
 mod edges;
 mod elementwise_values;
 mod evaluation_orders;
+mod fft;
 mod first_values;
 mod functional;
 mod golden;
