@@ -24,6 +24,7 @@ ROOT = BENCH.parent
 RESULTS = BENCH / "RESULTS.md"
 SIZES = [256, 512, 1000, 1023, 1024, 2048, 4096]
 OPS = ["add", "sigmoid(relu(2x + y))", "gelu", "sum", "softmax", "layer norm"]
+FFT = ["fft 2^20", "rfft 2^20", "fftn", "fft 1000", "fft 100003", "stft"]
 STEPS = ["mlp b32", "mlp b128", "cnn b32", "cnn b128", "resnet18-cifar b128", "gpt-10m b16"]
 # Seconds after which a program is given up.
 LIMIT = 3600
@@ -73,6 +74,8 @@ def flambeau(program, options):
     for row in bench("ops", *OPS)["results"]:
         if row["op"] in OPS:
             figures[row["op"]] = row["bytes_per_second"] / 1e9
+    for row in bench("fft")["results"]:
+        figures[row["transform"]] = row["bytes_per_second"] / 1e9
     models = [] if options.full or options.device == "gpu" else ["mlp", "cnn"]
     for row in bench("train", *models)["results"]:
         figures[f"{row['model']} b{row['batch']}"] = row["microseconds_per_step"]
@@ -129,7 +132,7 @@ def table(columns):
     lines = ["| work | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
     rows = [(f"{name} step, µs", name) for name in STEPS]
     rows += [(f"matmul {size}, TFLOP/s", f"matmul {size}") for size in SIZES]
-    rows += [(f"{name}, GB/s", name) for name in OPS]
+    rows += [(f"{name}, GB/s", name) for name in OPS + FFT]
     for label, key in rows:
         values = [columns[head].get(key) for head in heads]
         if any(value is not None for value in values):

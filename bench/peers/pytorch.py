@@ -1,10 +1,10 @@
 """PyTorch doing the work of `flambeau bench`: f32 without TF32, pipelined, medians of five.
 
-Usage: pytorch.py cuda|cpu [full|new]
+Usage: pytorch.py cuda|cpu [full|new|fft]
 
 Prints one JSON object: version, device, and the figures of each way to run (eager; on CUDA also as a graph).
 Without `full`, a CPU leaves out the two large models. With `new`: what is new to the process instead (first steps, a new
-length each step, and single evaluations).
+length each step, and single evaluations). With `fft`: Fourier transforms alone.
 """
 
 import json
@@ -19,6 +19,7 @@ import torch.nn.functional as F
 KIND = sys.argv[1]
 FULL = KIND == "cuda" or "full" in sys.argv[2:]
 NEW = "new" in sys.argv[2:]
+FFT = "fft" in sys.argv[2:]
 DEVICE = torch.device(KIND)
 CLASSES = 10
 SYMBOLS, TOKENS = 65, 256
@@ -224,6 +225,32 @@ def eager_ops():
     return figures
 
 
+def transforms():
+    """GB/s of Fourier transforms, as if the data were read and written once: the work of `flambeau bench fft`."""
+    lines, side, thousands, primes = (64, 512, 10000, 64) if KIND == "cuda" else (4, 128, 1000, 4)
+    piece, minute = 512, 60 * 16000
+    window = torch.hann_window(piece, device=DEVICE)
+    plane = lambda *shape: torch.view_as_complex(torch.rand(*shape, 2, device=DEVICE) * 2 - 1)
+    signal = lambda *shape: torch.rand(*shape, device=DEVICE) * 2 - 1
+    stft = lambda x: torch.stft(x, piece, window=window, return_complex=True)
+    work = [
+        ("fft 2^20", lambda: plane(lines, 1 << 20), torch.fft.fft),
+        ("rfft 2^20", lambda: signal(lines, 1 << 20), torch.fft.rfft),
+        ("fftn", lambda: plane(side, side, side), torch.fft.fftn),
+        ("fft 1000", lambda: plane(thousands, 1000), torch.fft.fft),
+        ("fft 100003", lambda: plane(primes, 100003), torch.fft.fft),
+        ("stft", lambda: signal(1, minute), stft),
+    ]
+    figures = {}
+    for name, make, transform in work:
+        x = make()
+        result = transform(x)
+        size = x.numel() * x.element_size() + result.numel() * result.element_size()
+        del result
+        figures[name] = size / seconds(lambda: transform(x)) / 1e9
+    return figures
+
+
 def training(graph):
     """Microseconds of training steps."""
     steps = [("mlp", Mlp, images(784), b) for b in (32, 128)]
@@ -294,12 +321,15 @@ def main():
         device = f"CPU with {torch.get_num_threads()} threads"
     else:
         device = torch.cuda.get_device_name()
-    if NEW:
+    if FFT:
+        columns = {"eager": transforms()}
+    elif NEW:
         columns = {"eager": {**first_steps(), **ragged(), **single_evaluations()}}
     elif KIND == "cpu":
-        columns = {"eager": {**eager_ops(), **training(graph=False)}}
+        columns = {"eager": {**eager_ops(), **transforms(), **training(graph=False)}}
     else:
-        columns = {"eager": {**eager_ops(), **training(graph=False)}, "CUDA graph": training(graph=True)}
+        eager = {**eager_ops(), **transforms(), **training(graph=False)}
+        columns = {"eager": eager, "CUDA graph": training(graph=True)}
     print(json.dumps({"version": torch.__version__, "device": device, "columns": columns}))
 
 

@@ -3,6 +3,7 @@
 
 mod cold;
 mod counts;
+mod fft;
 mod matmul;
 mod ops;
 mod overhead;
@@ -31,6 +32,8 @@ enum What {
     Matmul(matmul::Options),
     /// Single ops, in GB/s or TFLOP/s, and as a share of what the device can do.
     Ops(ops::Options),
+    /// Fourier transforms, in GB/s.
+    Fft(fft::Options),
     /// Training steps of four models.
     Train(train::Options),
     /// The first training step of a process.
@@ -52,6 +55,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
     let name = match &options.what {
         What::Matmul(_) => "matmul",
         What::Ops(_) => "ops",
+        What::Fft(_) => "fft",
         What::Train(_) => "train",
         What::Cold(_) => "cold",
         What::Ragged(_) => "ragged",
@@ -62,6 +66,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
     object["results"] = match &options.what {
         What::Matmul(options) => matmul::run(device, options, output).await?,
         What::Ops(options) => ops::run(device, options, output).await?,
+        What::Fft(options) => fft::run(device, options, output).await?,
         What::Train(options) => train::run(device, options, output).await?,
         What::Cold(options) => cold::run(device, options, output).await?,
         What::Ragged(options) => ragged::run(device, options, output).await?,
@@ -70,6 +75,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
             "overhead": overhead::run(device, output).await?,
             "matmul": matmul::run(device, &matmul::Options::default(), output).await?,
             "ops": ops::run(device, &ops::Options::default(), output).await?,
+            "fft": fft::run(device, &fft::Options::default(), output).await?,
             "train": train::run(device, &train::Options::default(), output).await?,
             "ragged": ragged::run(device, &ragged::Options::default(), output).await?,
         }),

@@ -31,13 +31,16 @@ pub enum Given {
     Indexes(Vec<usize>, usize),
 }
 
+/// What an op does with its inputs.
+pub type Body = fn(&[Tensor]) -> Result<Tensor>;
+
 /// An op to measure.
 pub struct Case {
     pub name: &'static str,
     pub inputs: Vec<Given>,
     pub least: Least,
     pub sample: Sample,
-    pub body: fn(&[Tensor]) -> Result<Tensor>,
+    pub body: Body,
 }
 
 fn floats(shape: &[usize]) -> Given {

@@ -4,6 +4,7 @@ mod cases;
 
 use super::{Kind, WARM_UP, flop_rate, matmul, median, time};
 use crate::output::{Output, refused};
+pub use cases::Body;
 use cases::{Case, Given, Least, Sample};
 use flambeau::TensorOptions;
 use flambeau::prelude::*;
@@ -81,7 +82,7 @@ impl Ceilings {
             body: |x| x[0].try_neg(),
         };
         let inputs = inputs(&copied, device)?;
-        let seconds = seconds(&copied, &inputs, device).await?;
+        let seconds = seconds(copied.body, &inputs, device).await?;
         let mut flops: f64 = 0.0;
         for &size in sizes {
             let (seconds, _) = matmul::measure(device, size, DType::F32).await?;
@@ -95,7 +96,7 @@ impl Ceilings {
 async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Output) -> Result<Value> {
     let inputs = inputs(case, device)?;
     let error = check(case, &inputs[0]).await?;
-    let seconds = seconds(case, &inputs, device).await?;
+    let seconds = seconds(case.body, &inputs, device).await?;
     let (rate, share, text) = match case.least {
         Least::Bytes(bytes) => {
             let rate = bytes / seconds;
@@ -186,12 +187,12 @@ async fn check(case: &Case, inputs: &[Tensor]) -> Result<f64> {
 }
 
 /// The median of the seconds of an evaluation, many of them being under way at once.
-async fn seconds(case: &Case, inputs: &[Vec<Tensor>], device: &Device) -> Result<f64> {
+pub(super) async fn seconds(body: Body, inputs: &[Vec<Tensor>], device: &Device) -> Result<f64> {
     let evaluations = async |count: usize| -> Result<f64> {
         let start = Instant::now();
         let mut last = None;
         for number in 0..count {
-            let result = (case.body)(&inputs[number % inputs.len()])?;
+            let result = body(&inputs[number % inputs.len()])?;
             result.eval()?;
             last = Some(result);
             device.throttle().await?;
