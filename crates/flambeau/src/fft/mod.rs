@@ -38,7 +38,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dft::{Dft, Kind};
 use crate::op::structured::Listed;
-use crate::settings::words;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};
 
@@ -53,8 +52,6 @@ pub enum FftNorm {
     /// Forth has 1/n.
     Forward,
 }
-
-words!(FftNorm { "backward" => Backward, "ortho" => Ortho, "forward" => Forward });
 
 impl FftNorm {
     fn scale(self, n: usize, back: bool) -> f64 {

@@ -49,7 +49,7 @@ use case::Case;
 use composite::CompositeOp;
 pub(crate) use elementwise::Elementwise;
 use std::sync::Arc;
-use structured::{Listed, Structured, structured};
+use structured::{Apart, Listed, Structured, structured};
 
 structured! {
     /// Batched matrix product.
@@ -69,7 +69,7 @@ structured! {
     /// Scaled dot-product attention and its gradients.
     Attention(attention::Attention);
     /// The discrete Fourier transform along a dimension.
-    Dft(dft::Dft);
+    Dft(dft::Dft, apart);
     /// A recurrent layer over all steps, and its gradients.
     Recurrence(recurrence::Recurrence);
     /// Whether all numbers are finite, or a fault where they are not: the optimizer's check.

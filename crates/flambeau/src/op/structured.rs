@@ -11,6 +11,8 @@ use crate::host::Block;
 use crate::ir::call::Kernels;
 use crate::op::Autocast;
 use crate::shape::Shape;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A value of the interpreter: f64 for floats, i64 for integers, bool for booleans; contiguous.
 #[derive(Debug, Clone)]
@@ -44,7 +46,50 @@ pub(crate) trait Listed: Structured + Methods {
     fn samples() -> Vec<Case>;
 }
 
-/// Declares the structured primitives. An entry gives the docs, and the type, which may be shared.
+/// A primitive of which the list knows only what all of them have: a program that never makes one, as a page that transforms nothing,
+/// has none of its code.
+#[derive(Clone)]
+pub(crate) struct Apart(Arc<dyn Structured>);
+
+impl Apart {
+    pub fn new(op: impl Structured) -> Apart {
+        Apart(Arc::new(op))
+    }
+
+    pub fn kernels(&self) -> Arc<dyn Kernels> {
+        self.0.clone()
+    }
+}
+
+impl std::ops::Deref for Apart {
+    type Target = dyn Structured;
+
+    fn deref(&self) -> &(dyn Structured + 'static) {
+        &*self.0
+    }
+}
+
+impl std::fmt::Debug for Apart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl PartialEq for Apart {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(other.0.as_any())
+    }
+}
+
+impl Eq for Apart {}
+
+impl Hash for Apart {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_into(state);
+    }
+}
+
+/// Declares the structured primitives. An entry gives the docs, and the type, which may be shared or stand apart ([`Apart`]).
 macro_rules! structured {
     ($($(#[$doc:meta])* $variant:ident($type:ty $(, $shared:ident)?);)*) => {
         /// Every structured primitive.
@@ -93,9 +138,12 @@ macro_rules! structured {
     };
     (@type $type:ty) => { $type };
     (@type $type:ty, shared) => { Arc<$type> };
+    (@type $type:ty, apart) => { Apart };
     (@deref $op:ident) => { $op };
     (@deref $op:ident, shared) => { &**$op };
+    (@deref $op:ident, apart) => { &**$op };
     (@kernels $op:ident) => { Arc::new($op.clone()) };
     (@kernels $op:ident, shared) => { $op.clone() };
+    (@kernels $op:ident, apart) => { $op.kernels() };
 }
 pub(super) use structured;

@@ -3,12 +3,14 @@
 use super::argsort::ArgSort;
 use super::attention::{Attention, Direction as AttentionDirection};
 use super::conv::{Conv, Direction as ConvDirection};
+use super::dft::{Dft, Kind as DftKind};
 use super::matmul::MatMul;
 use super::pack::Pack;
 use super::pool::{Divisor, Pool, PoolKind, Window};
 use super::recurrence::{Direction as RecurrenceDirection, Kind, Recurrence};
 use super::scan::{Scan, ScanKind};
 use super::scatter::{Mode, Scatter};
+use super::structured::Apart;
 use super::testing::call;
 use super::{FiniteCheck, StructuredOp};
 use crate::dtype::DType;
@@ -98,6 +100,17 @@ fn pooling_looks_at_each_element_of_each_window() {
     assert_eq!(pool(PoolKind::MaxBackward, &[y, y], &[x]), results);
     assert_eq!(pool(PoolKind::Mean(Divisor::Present), &[x], &[y]), visited + results);
     assert_eq!(pool(PoolKind::MeanBackward(Divisor::Present), &[y], &[x]), visited + results);
+}
+
+#[test]
+fn transforms_count_as_is_the_custom() {
+    let transform = |kind, input: &[usize], output: &[usize]| {
+        let op = Dft { kind, inverse: false, dim: 1, length: 1024 };
+        flops(StructuredOp::Dft(Apart::new(op)), &[input], &[output])
+    };
+    assert_eq!(transform(DftKind::Complex, &[3, 1024, 2], &[3, 1024, 2]), 3 * 5 * 1024 * 10);
+    let half = DftKind::ToSpectrum { doubled: false };
+    assert_eq!(transform(half, &[3, 1024], &[3, 513, 2]), 3 * 5 * 1024 * 10 / 2);
 }
 
 #[test]

@@ -217,6 +217,9 @@ fn long_lines_are_precise() {
     for (shape, dim) in [
         (&[3, 8192][..], -1),
         (&[2, 1 << 15], -1),
+        // Half of it is odd: its lines do not pair up.
+        (&[2, 12_250], -1),
+        (&[2, 1 << 15, 3], 1),
         (&[2 * 1009, 2], 0),
         (&[3, 2 * 10_007], -1),
         (&[1000, 17], 0),

@@ -28,6 +28,15 @@ pub(super) struct Digit {
     pub is_rest: bool,
 }
 
+/// Lines in pairs, of which one has numbers k and the other numbers N − k of a longer line of N: lines q and F − q of F, and 0 and
+/// F/2, which are each their own. The least significant digit says which of a pair, the one before the last which pair.
+pub(super) struct Mirror {
+    /// F.
+    pub lines: usize,
+    /// What q is made of, the least significant first: sizes, and what they add to the position before.
+    pub digits: Vec<(usize, usize)>,
+}
+
 /// A pass over memory.
 pub(super) struct Pass {
     /// Numbers of a line, and of the longer one that its numbers are `steps` apart in, before and after.
@@ -42,6 +51,8 @@ pub(super) struct Pass {
     pub turn: Option<usize>,
     /// Do lines lie side by side, before and after?
     pub apart: (bool, bool),
+    /// Are lines taken in pairs, so that the spectra of real numbers can be taken apart?
+    pub mirror: Option<Mirror>,
 }
 
 /// What of a pass is in its text.
@@ -84,7 +95,7 @@ impl Pass {
         kinds.iter().for_each(|&radix| shader.add(&butterfly::function(radix)));
         let untangles = matches!(self.sink.form, SinkForm::Untangled { .. });
         if untangles {
-            Sink::add_untangle(self.length, &mut shader);
+            Sink::add_untangle(self.whole, &mut shader);
         }
         if radices.len() > 1 || untangles {
             shader.share("tile", "vec2<f32>", (shares.lines * self.length).next_multiple_of(16));
@@ -99,7 +110,8 @@ impl Pass {
             done *= radix;
         }
         if untangles {
-            text.untangle();
+            let half = self.mirror.as_ref().map_or(0, |mirror| mirror.lines / 2);
+            text.untangle(&steps[1], &shader.params.size(half));
         }
         let groups = groups_for(self.lines(), shares.lines);
         let body = format!("    let first = ({GROUP_NUMBER}) * {}u;\n{}", shares.lines, text.body);
@@ -128,6 +140,21 @@ impl Pass {
             for (field, factor) in terms.into_iter().filter(|&(_, factor)| factor > 0) {
                 let factor = shader.params.size(factor);
                 _ = writeln!(code, "    line.{field} += {name} * {factor};");
+            }
+        }
+        if let Some(Mirror { lines, digits }) = &self.mirror {
+            let lines = shader.params.size(*lines);
+            let pair = format!("digit{}", self.digits.len() - 2);
+            _ = write!(
+                code,
+                "    let other = select({lines} - {pair}, {lines} / 2u, {pair} == 0u);
+    line.result = select({pair}, other, digit0 == 1u);
+    var rest = line.result;
+"
+            );
+            for &(size, position) in digits {
+                let [size, position] = [size, position].map(|size| shader.params.size(size));
+                _ = write!(code, "    line.position += (rest % {size}) * {position};\n    rest /= {size};\n");
             }
         }
         shader.add(&format!(
@@ -271,8 +298,9 @@ impl Text<'_> {
         }
     }
 
-    /// Writes half the spectra of real numbers, of which the even and the odd ones have been transformed as one line.
-    fn untangle(&mut self) {
+    /// Writes half the spectra of real numbers, of which the even and the odd ones have been transformed as one line, or as pairs of
+    /// lines that mirror each other. A line's number k is number `result + k · step` of that line; line 0 has one more, its first.
+    fn untangle(&mut self, step: &str, half: &str) {
         let Shares { lines, threads } = self.shares;
         let length = self.pass.length;
         let stored = length + 1;
@@ -280,16 +308,20 @@ impl Text<'_> {
             true => (format!("e % {lines}u"), format!("e / {lines}u")),
             false => (format!("e / {stored}u"), format!("e % {stored}u")),
         };
-        let (a, b) = (self.slot("line", "direct"), self.slot("line", "mirrored"));
+        let (a, b) = (self.slot("line", "direct"), self.slot("other", "mirrored"));
         _ = write!(
             self.body,
             "    for (var e = thread; e < {}u; e += {threads}u) {{
         let line = {line};
         let k = {k};
         if (first + line >= {}) {{ continue; }}
+        let place = line_at(first + line);
+        let is_first = place.result == 0u;
+        if (k == {length}u && !is_first) {{ continue; }}
         let direct = select(k, 0u, k == {length}u);
-        let mirrored = select({length}u - k, 0u, k == 0u);
-        store(line_at(first + line), k, untangle({a}, {b}, k));
+        let mirrored = select({length}u - 1u - k, select({length}u - k, 0u, k == 0u), is_first);
+        let other = select(line ^ 1u, line, is_first || place.result == {half});
+        store(place, k, untangle({a}, {b}, place.result + k * {step}));
     }}
 ",
             lines * stored,

@@ -21,7 +21,7 @@ mod tests;
 mod wgsl;
 
 use super::case::Case;
-use super::structured::{Exact, Listed, Structured};
+use super::structured::{Apart, Exact, Listed, Structured};
 use super::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use crate::calls::Methods;
 use crate::dtype::Scalar;
@@ -193,7 +193,7 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn dft(&self, op: Dft, scale: f64) -> Result<Tensor> {
         let meta = op.output(self.meta());
-        let op = Op::Structured(StructuredOp::Dft(op));
+        let op = Op::Structured(StructuredOp::Dft(Apart::new(op)));
         Tensor::from_op_with(op, std::slice::from_ref(self), meta, &[Scalar::Float(scale)])
     }
 }

@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::Program;
 use crate::op::StructuredOp;
+use crate::op::structured::Apart;
 use crate::op::testing::{call, validate};
 
 #[test]
@@ -59,7 +60,11 @@ fn shaders(kind: Kind, shape: &[usize], dim: usize, workgroup_memory: u32) -> Ve
     input[dim] = op.sizes().0;
     input.extend(op.pairs().0.then_some(2));
     let output = op.output(&crate::op::Meta::new(&input[..], DType::F32));
-    let call = call(StructuredOp::Dft(op), &[(&input, DType::F32)], &[(output.shape.dims(), DType::F32)]);
+    let call = call(
+        StructuredOp::Dft(Apart::new(op)),
+        &[(&input, DType::F32)],
+        &[(output.shape.dims(), DType::F32)],
+    );
     validate(&StructuredCall { workgroup_memory, ..call })
 }
 
@@ -77,9 +82,10 @@ fn shaders_are_valid_and_few() {
         // The kernel, forth and back.
         (complex, &[5, 17, 2], 1, 32, 3),
         (complex, &[100_003], 0, 32, 6),
-        // One kernel with half the numbers, or one more.
+        // Half the numbers; where lines do not pair up, one more.
         (forth, &[7, 8192], 1, 32, 1),
-        (forth, &[7, 1 << 14], 1, 32, 3),
+        (forth, &[7, 1 << 14], 1, 32, 2),
+        (forth, &[2, 5 * 5 * 5 * 7 * 7 * 2, 3], 1, 32, 3),
         (forth, &[8, 34, 3], 1, 32, 4),
         (forth, &[7, 15], 1, 32, 1),
         (forth, &[2, 12, 3], 1, 32, 1),
@@ -103,7 +109,7 @@ fn shaders_are_valid_and_few() {
 fn a_batch_of_another_size_and_the_way_back_need_no_other_shaders() {
     let text = |inverse, shape: &[usize]| {
         let op = Dft { kind: Kind::Complex, inverse, dim: 1, length: 48 };
-        let call = call(StructuredOp::Dft(op), &[(shape, DType::F32)], &[(shape, DType::F32)]);
+        let call = call(StructuredOp::Dft(Apart::new(op)), &[(shape, DType::F32)], &[(shape, DType::F32)]);
         validate(&call)[0].source.clone()
     };
     let first = text(false, &[300, 48, 2]);

@@ -7,7 +7,7 @@
 //! by transforms of a length that has small factors only.
 
 use super::ends::{COMPLEX, Factor, Memory, Sink, SinkForm, Source, SourceForm, Then};
-use super::kernel::{Digit, Pass};
+use super::kernel::{Digit, Mirror, Pass};
 use super::schedule::{convolution, is_rough, passes};
 use super::{Dft, Kind, Lines};
 use crate::error::{Error, Result};
@@ -32,8 +32,10 @@ pub(super) fn programs(op: &Dft, lines: Lines, call: &StructuredCall) -> Result<
     let mut transform = Transform { lines, most, scratch: Vec::new(), passes: Vec::new() };
     let (source, mut sink) = ends(op, lines, even);
     let fits = length <= most && !is_rough(length);
-    // Several passes cannot bring numbers k and length − k together: that takes one more.
-    let untangled = (matches!(sink.form, SinkForm::Untangled { .. }) && !fits).then_some(sink);
+    // Where a workgroup cannot bring numbers k and length − k together, that takes one more pass.
+    let mirrors =
+        !is_rough(length) && passes(length, most).is_some_and(|factors| Transform::mirrors(&factors, most));
+    let untangled = (matches!(sink.form, SinkForm::Untangled { .. }) && !fits && !mirrors).then_some(sink);
     if untangled.is_some() {
         let memory = transform.take(length, lines);
         sink = Sink {
@@ -121,6 +123,12 @@ impl Transform {
         Memory { bound, outer: length * lines.inner, step: lines.inner }
     }
 
+    /// Can the last of several passes take lines in pairs?
+    fn mirrors(factors: &[usize], most: usize) -> bool {
+        let (last, before) = (factors[factors.len() - 1], product(&factors[..factors.len() - 1]));
+        before.is_multiple_of(2) && 2 * last <= most
+    }
+
     /// The passes of a length that is not rough.
     fn add(&mut self, length: usize, source: Source, sink: Sink, lines: Lines) -> Option<()> {
         let factors = passes(length, self.most)?;
@@ -148,10 +156,24 @@ impl Transform {
             let before = product(&factors[..number]);
             let rest = length / before / factor;
             let mut digits = Vec::new();
+            let pairs_up = matches!(sink.form, SinkForm::Untangled { .. }) && factors.len() > 1;
+            if pairs_up {
+                digits.push(Digit { size: 2, ..Digit::default() });
+            }
             if apart {
                 digits.push(Digit { size: lines.inner, source: 1, output: 1, ..Digit::default() });
             }
+            let mut mirror = None;
             match is_last {
+                true if pairs_up => {
+                    digits.push(Digit { size: before / 2, ..Digit::default() });
+                    let mut done = 1;
+                    let of_line = factors[..number].iter().map(|&factor| {
+                        done *= factor;
+                        (factor, length / done)
+                    });
+                    mirror = Some(Mirror { lines: before, digits: of_line.collect() });
+                }
                 true => {
                     let mut done = 1;
                     for &factor in &factors[..number] {
@@ -190,6 +212,7 @@ impl Transform {
                 sink,
                 turn: (!is_last).then_some(rest * factor),
                 apart: (apart || !is_last, apart || factors.len() > 1),
+                mirror,
             });
         }
         Some(())
