@@ -1,6 +1,6 @@
 //! The short-time Fourier transform: the spectra of overlapping pieces of a signal, and the signal back from them.
 
-use super::{FFT, FftNorm, IFFT, IRFFT, Named, RFFT, computed, fitted};
+use super::{FFT, FftNorm, IRFFT, Named, RFFT, computed, fitted};
 use crate::error::{Error, Result};
 use crate::tensor::{PadMode, Tensor, twins};
 
@@ -46,7 +46,7 @@ pub struct IstftOptions {
     pub center: bool,
     /// Were spectra divided by the square root of their length?
     pub normalized: bool,
-    /// Are only the first n/2 + 1 numbers of each spectrum there?
+    /// Are only the first n/2 + 1 numbers of each spectrum there? If all are, the others are left out.
     pub onesided: bool,
     /// The length of the signal; all that the pieces tell of it unless it is given.
     pub length: Option<usize>,
@@ -192,10 +192,8 @@ impl Tensor {
             computed(self, |x| {
                 let spectra = x.try_transpose(-3, -2)?;
                 let along = spectra.rank() - 2;
-                let pieces = match options.onesided {
-                    true => Named { name: OP, ..IRFFT }.along(&spectra, Some(n_fft), along, norm)?,
-                    false => Named { name: OP, ..IFFT }.along(&spectra, None, along, norm)?.try_real()?,
-                };
+                // Of a whole spectrum, too, the first half tells of a real signal; `along` leaves the rest out.
+                let pieces = Named { name: OP, ..IRFFT }.along(&spectra, Some(n_fft), along, norm)?;
                 let frames = pieces.size(-2);
                 let window = whole_window(OP, n_fft, options.window.as_ref(), x)?;
                 let window = match window {

@@ -160,8 +160,9 @@ fn sign(conjugated: bool, params: &mut Params) -> String {
 }
 
 impl Source {
-    /// Adds `load(line, n)`. `length` is that of a line, of which the pass reads every `step`-th number.
-    pub fn add(&self, length: usize, step: &str, shader: &mut Shader) {
+    /// Adds `load(line, n)`. `length` is that of a line, of which the pass reads every `step`-th number; `in_place`: it writes to
+    /// the same memory.
+    pub fn add(&self, length: usize, step: &str, in_place: bool, shader: &mut Shader) {
         let Memory { bound, step: apart, .. } = self.memory;
         let element = match self.form {
             SourceForm::Reals | SourceForm::EvenAndOdd => "f32",
@@ -169,10 +170,10 @@ impl Source {
         };
         let kernel_of = if let SourceForm::Kernel(length) = self.form { Some(length) } else { None };
         if kernel_of.is_none() {
-            shader.bind(bound, "source", element);
+            shader.bind(if in_place { bound } else { read_only(bound) }, "source", element);
         }
         if let Then::Multiply(bound) = self.then {
-            shader.bind(bound, "spectrum", "vec2<f32>");
+            shader.bind(read_only(bound), "spectrum", "vec2<f32>");
         }
         let chirped = if let Then::Chirp(length) = self.then { Some(length) } else { None };
         if let Some(length) = chirped.or(kernel_of) {
@@ -245,6 +246,14 @@ impl Source {
 }}
 "
         ));
+    }
+}
+
+/// A buffer as one that is not written.
+pub(super) fn read_only(bound: Bound) -> Bound {
+    match bound {
+        Bound::Scratch(number) => Bound::ScratchRead(number),
+        other => other,
     }
 }
 

@@ -80,9 +80,9 @@ impl Pass {
         shader.include(COMPLEX);
         self.add_line(&mut shader);
         let steps = [self.steps.0, self.steps.1].map(|step| shader.params.size(step));
-        self.source.add(self.whole, &steps[0], &mut shader);
         // A pass in place writes what it has read: a buffer is bound once.
         let in_place = self.source.memory.bound == self.sink.memory.bound;
+        self.source.add(self.whole, &steps[0], in_place, &mut shader);
         if !in_place {
             shader.bind(self.sink.memory.bound, "output", self.sink.element());
         }

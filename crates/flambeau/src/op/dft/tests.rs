@@ -26,7 +26,7 @@ fn lengths_are_products_of_few_radices() {
     }
     for length in (1..=4096).filter(|&length| !is_rough(length)) {
         let radices = radices(length);
-        assert_eq!(radices.iter().product::<usize>(), length);
+        assert_eq!(crate::shape::product(&radices), length);
         assert!(radices.len() <= 5 && radices.iter().all(|&radix| radix <= 16), "{length}: {radices:?}");
     }
     assert!(is_rough(17) && is_rough(2 * 19) && !is_rough(2 * 3 * 5 * 7 * 11 * 13));

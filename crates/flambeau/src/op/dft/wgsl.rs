@@ -6,7 +6,7 @@
 //! Bluestein's algorithm, with c\[n\] = e^(−πi n²/L): y\[k\] = c\[k\] Σₙ (x\[n\] c\[n\]) conj(c\[k − n\]), a convolution, which is computed
 //! by transforms of a length that has small factors only.
 
-use super::ends::{COMPLEX, Factor, Memory, Sink, SinkForm, Source, SourceForm, Then};
+use super::ends::{COMPLEX, Factor, Memory, Sink, SinkForm, Source, SourceForm, Then, read_only};
 use super::kernel::{Digit, Mirror, Pass};
 use super::schedule::{convolution, is_rough, passes};
 use super::{Dft, Kind, Lines};
@@ -25,7 +25,9 @@ const PAIR: u64 = 8;
 
 /// The shaders of a call that has something to transform.
 pub(super) fn programs(op: &Dft, lines: Lines, call: &StructuredCall) -> Result<Vec<Program>> {
-    fits_shader(call.op.name(), "the number of elements", product([2, op.length, lines.outer, lines.inner]))?;
+    // A convolution is up to four times as long.
+    let longer = if is_rough(op.length) { 4 } else { 2 };
+    fits_shader(call.op.name(), "elements", product([longer, op.length, lines.outer, lines.inner]))?;
     let most = (call.workgroup_memory as usize / PAIR as usize).min(MOST);
     let even = op.length.is_multiple_of(2) && op.kind != Kind::Complex;
     let length = if even { op.length / 2 } else { op.length };
@@ -265,7 +267,7 @@ fn untangle(
     shader.scratch = scratch.to_vec();
     shader.in_turn = true;
     shader.include(COMPLEX);
-    shader.bind(from.bound, "source", "vec2<f32>");
+    shader.bind(read_only(from.bound), "source", "vec2<f32>");
     shader.bind(sink.memory.bound, "output", sink.element());
     shader.add("struct Line { output: u32, result: u32 }\n");
     sink.add("output", length, "1u", call, &mut shader);
