@@ -43,5 +43,5 @@ pub(super) fn transform(op: &Dft, input: &Exact, output: &Meta, scale: f64) -> E
             }
         }
     }
-    Exact { shape: output.shape.clone(), dtype: output.dtype, values: Block::F64(to) }
+    Exact { shape: output.shape.clone(), dtype: output.dtype, values: Block::F64(to.into()) }
 }
