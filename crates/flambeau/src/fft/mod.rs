@@ -218,7 +218,7 @@ impl Tensor {
         /// # use flambeau::prelude::*;
         /// use flambeau::fft::FftNorm;
         /// let y = Tensor::new([3.0, 1.0, 3.0, -3.0], &Device::cpu());
-        /// assert_eq!(y.ihfft(None, -1, FftNorm::Backward).to_string(), "tensor([[1., 0.],\n        [0., 1.],\n        [2., 0.]])");
+        /// assert_eq!(y.ihfft(None, -1, FftNorm::Backward).real().to_string(), "tensor([1., 0., 2.])");
         /// ```
         ihfft / try_ihfft(&self, n: impl Into<Option<usize>>, dim: isize, norm: FftNorm) -> Tensor {
             IHFFT.apply(self, n.into(), dim, norm)
