@@ -390,8 +390,9 @@ fn long_loops_without_barriers() {
     for (x, w) in cases {
         let of = |device: &Device| {
             let whole = |shape: &[usize], seed: usize| {
-                let numbers: Vec<f32> =
-                    (0..shape.iter().product()).map(|k| ((k * 7 + k / 11 + seed) % 5) as f32 - 2.0).collect();
+                let count = Shape::new(shape).numel();
+                let number = |k: usize| ((k * 7 + k / 11 + seed) % 5) as f32 - 2.0;
+                let numbers: Vec<f32> = (0..count).map(number).collect();
                 Tensor::from_slice(&numbers, shape, device).requires_grad()
             };
             let (x, w) = (whole(x, 1), whole(w, 3));

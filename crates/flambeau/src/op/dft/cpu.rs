@@ -15,6 +15,7 @@ const TOGETHER: usize = 1 << 12;
 /// Lengths whose tables are kept.
 const KEPT: usize = 64;
 /// Numbers below which one core is enough.
+#[cfg(not(target_arch = "wasm32"))]
 const ALONE: usize = 1 << 14;
 
 /// The tables of lengths that were asked for.

@@ -5,7 +5,7 @@
 //! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
 //! the first two until a plan is hot, where compiling is slow. `units` multiplies on matrix units, where there are any and it pays.
 
-pub(crate) mod blocks;
+mod blocks;
 mod compact;
 mod cpu;
 pub(super) mod large;
