@@ -58,7 +58,8 @@ async fn run() -> Result<()> {
         for places in order.chunks(batch).take(steps - step) {
             let rows = Tensor::from_slice(places, [places.len()], &device);
             let x = input(&train.0.index_select(0, &rows));
-            let (loss, right) = outcome(&model.forward(&x), &train.1.index_select(0, &rows));
+            let labels = train.1.index_select(0, &rows);
+            let (loss, right) = outcome(&model.forward(&x), &labels);
             loss.backward()?;
             optimizer.step()?;
             optimizer.zero_grad();
