@@ -18,7 +18,7 @@ pub(crate) struct Aligned<T> {
 
 impl<T: Copy + Default> Aligned<T> {
     /// `len` times the default, which is 0.
-    pub fn zeros(len: usize) -> Aligned<T> {
+    pub fn zeroed(len: usize) -> Aligned<T> {
         if len == 0 {
             return Vec::new().into();
         }
@@ -30,7 +30,7 @@ impl<T: Copy + Default> Aligned<T> {
     /// Shortens or lengthens the list. What was in its memory before may show up again in new places.
     pub fn resize(&mut self, len: usize) {
         if len > self.capacity {
-            let mut larger = Aligned::zeros(len);
+            let mut larger = Aligned::zeroed(len);
             larger[..self.len].copy_from_slice(self);
             *self = larger;
         }
@@ -61,7 +61,7 @@ impl<T> DerefMut for Aligned<T> {
 
 impl<T: Copy + Default> Clone for Aligned<T> {
     fn clone(&self) -> Self {
-        let mut copy = Aligned::zeros(self.len);
+        let mut copy = Aligned::zeroed(self.len);
         copy.copy_from_slice(self);
         copy
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn lists_begin_at_a_line_and_keep_their_values() {
         fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(one: T) {
-            let mut list = Aligned::<T>::zeros(3);
+            let mut list = Aligned::<T>::zeroed(3);
             list.fill(one);
             for len in [2, 3, 100, 5000, 7] {
                 list.resize(len);

@@ -101,12 +101,12 @@ impl Block {
     /// A block of `len` zeros.
     pub fn new(lane: Lane, len: usize) -> Block {
         match lane {
-            Lane::Bool => Block::Bool(Aligned::zeros(len)),
-            Lane::U32 => Block::U32(Aligned::zeros(len)),
-            Lane::I32 => Block::I32(Aligned::zeros(len)),
-            Lane::I64 => Block::I64(Aligned::zeros(len)),
-            Lane::F32 => Block::F32(Aligned::zeros(len)),
-            Lane::F64 => Block::F64(Aligned::zeros(len)),
+            Lane::Bool => Block::Bool(Aligned::zeroed(len)),
+            Lane::U32 => Block::U32(Aligned::zeroed(len)),
+            Lane::I32 => Block::I32(Aligned::zeroed(len)),
+            Lane::I64 => Block::I64(Aligned::zeroed(len)),
+            Lane::F32 => Block::F32(Aligned::zeroed(len)),
+            Lane::F64 => Block::F64(Aligned::zeroed(len)),
         }
     }
 

@@ -38,14 +38,14 @@ macro_rules! each_dtype {
 impl HostBuffer {
     pub fn zeros(dtype: DType, len: usize) -> HostBuffer {
         match dtype {
-            DType::Bool => HostBuffer::Bool(Aligned::zeros(len)),
-            DType::U8 => HostBuffer::U8(Aligned::zeros(len)),
-            DType::I32 => HostBuffer::I32(Aligned::zeros(len)),
-            DType::U32 => HostBuffer::U32(Aligned::zeros(len)),
-            DType::I64 => HostBuffer::I64(Aligned::zeros(len)),
-            DType::F16 => HostBuffer::F16(Aligned::zeros(len)),
-            DType::F32 => HostBuffer::F32(Aligned::zeros(len)),
-            DType::F64 => HostBuffer::F64(Aligned::zeros(len)),
+            DType::Bool => HostBuffer::Bool(Aligned::zeroed(len)),
+            DType::U8 => HostBuffer::U8(Aligned::zeroed(len)),
+            DType::I32 => HostBuffer::I32(Aligned::zeroed(len)),
+            DType::U32 => HostBuffer::U32(Aligned::zeroed(len)),
+            DType::I64 => HostBuffer::I64(Aligned::zeroed(len)),
+            DType::F16 => HostBuffer::F16(Aligned::zeroed(len)),
+            DType::F32 => HostBuffer::F32(Aligned::zeroed(len)),
+            DType::F64 => HostBuffer::F64(Aligned::zeroed(len)),
         }
     }
 
