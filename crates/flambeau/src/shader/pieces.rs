@@ -74,7 +74,14 @@ fn fl_to_u32(x: f32) -> u32 {
 }
 ";
 
-/// A computed value of one dtype as another's lane type; floats to integers need [`TO_INTEGER`].
+/// A number rounded to f16, in f32. `zero` is WGSL of a 0 that the driver does not know: NVIDIA's takes `f32(f16(x))` for x, and would
+/// take the two halves of this for each other's inverse.
+pub(crate) fn rounded_to_half(value: &str, zero: &str) -> String {
+    format!("unpack2x16float(pack2x16float(vec2<f32>({value}, 0.0)) | {zero}).x")
+}
+
+/// A computed value of one dtype as another's lane type; floats to integers need [`TO_INTEGER`], and F16 is still to be rounded to
+/// ([`rounded_to_half`]).
 pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
     let converted = match (from.lane(), to.lane()) {
         (Lane::Bool, Lane::Bool) => value.to_string(),
@@ -94,7 +101,6 @@ pub(crate) fn convert(value: &str, from: DType, to: DType) -> String {
         (_, Lane::I64 | Lane::F64) => unreachable!("the GPU has no {to}"),
     };
     match to {
-        DType::F16 => format!("f32(f16({converted}))"),
         DType::U8 => format!("({converted} & 0xffu)"),
         _ => converted,
     }

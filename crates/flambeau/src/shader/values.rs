@@ -1,7 +1,9 @@
 //! WGSL of a fused kernel's instructions.
 
 use super::codegen::{Generator, Located};
-use super::{Code, Params, TO_INTEGER, convert, fault, healthy, lane_type, line, open, widen, zero};
+use super::{
+    Code, Params, TO_INTEGER, convert, fault, healthy, lane_type, line, open, rounded_to_half, widen, zero,
+};
 use crate::dtype::{DType, Lane};
 use crate::ir::Map;
 use crate::ir::kernel::{Inst, InstKind};
@@ -54,7 +56,8 @@ impl Generator<'_> {
                 if from.is_float() && inst.dtype.is_int() {
                     self.shader.include(TO_INTEGER);
                 }
-                convert(&format!("v{arg}"), from, inst.dtype)
+                let converted = convert(&format!("v{arg}"), from, inst.dtype);
+                if inst.dtype == DType::F16 { self.rounded_to_half(&converted) } else { converted }
             }
             InstKind::Mask { arg, access } => {
                 let exists = self.locate(access, code).exists;
@@ -99,11 +102,15 @@ impl Generator<'_> {
         let param = self.shader.params.shared(Param::Data(data_start, dtype.lane()));
         match dtype {
             DType::Bool => format!("({param} != 0u)"),
-            DType::F16 => format!("f32(f16(bitcast<f32>({param})))"),
+            DType::F16 => self.rounded_to_half(&format!("bitcast<f32>({param})")),
             DType::F32 => format!("bitcast<f32>({param})"),
             DType::I32 => format!("bitcast<i32>({param})"),
             _ => param,
         }
+    }
+
+    fn rounded_to_half(&mut self, value: &str) -> String {
+        rounded_to_half(value, &self.shader.params.shared(Param::Opaque(0)))
     }
 
     fn map(&mut self, op: &'static Map, args: &[usize], dtype: DType) -> String {

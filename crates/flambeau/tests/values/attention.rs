@@ -3,7 +3,7 @@
 //! gradients.
 
 use crate::common::recorded::{Inputs, Recorded};
-use crate::common::{assert_close, devices, gpu, values};
+use crate::common::{assert_close, devices, gpu, new_gpu, values};
 use flambeau::autograd::{BackwardOptions, grad};
 use flambeau::nn::functional::AttentionOptions;
 use flambeau::nn::{
@@ -11,6 +11,7 @@ use flambeau::nn::{
     TransformerLayerOptions,
 };
 use flambeau::prelude::*;
+use flambeau::{GpuConfig, MatrixUnits};
 
 fn random(shape: &[usize], seed: u64, device: &Device) -> Tensor {
     let x = Tensor::randn(shape, &Generator::new(seed), device);
@@ -246,6 +247,46 @@ fn of_half_precision() {
             assert_close(got, want, 4e-3, 4e-3);
         }
     }
+}
+
+/// The same on matrix units, which threads play: every kind of mask, dropout, shared heads, views, lengths and widths of whole
+/// and of part of a block or a square. The interpreter of the same numbers in F32 judges.
+#[test]
+fn of_half_precision_on_matrix_units() {
+    let config = GpuConfig { matrix_units: MatrixUnits::Played, ..Default::default() };
+    let device = new_gpu(config);
+    // Queries (B, H, L, E), heads of keys, keys, their width as values; causal, a mask, the share of weights that are dropped.
+    type Mask = Option<[usize; 4]>;
+    let cases: [([usize; 4], [usize; 3], bool, Mask, f64); 3] = [
+        ([2, 2, 70, 20], [2, 70, 64], true, None, 0.3),
+        ([2, 4, 37, 12], [2, 40, 7], true, Some([2, 1, 1, 40]), 0.0),
+        ([1, 2, 65, 16], [1, 33, 16], false, Some([1, 2, 65, 33]), 0.25),
+    ];
+    for ([b, h, l, e], [g, s, v], causal, mask, dropped) in cases {
+        let [q, k, v] = leaves([[b, h, l, e], [b, g, s, e], [b, g, s, v]], &device);
+        let halves = [&q, &k, &v].map(|x| x.detach().to_dtype(DType::F16).requires_grad());
+        // The CPU has the same numbers.
+        let floats = halves.each_ref().map(|x| {
+            let numbers: Vec<f32> = values(x).into_iter().map(|x| x as f32).collect();
+            Tensor::from_vec(numbers, x.shape().dims(), &Device::cpu()).requires_grad()
+        });
+        let options = |device: &Device| AttentionOptions {
+            mask: mask.map(|shape| seen(shape, device)),
+            causal,
+            dropout: (dropped > 0.0).then(|| (dropped, Generator::new(8))),
+            enable_gqa: g != h,
+            ..Default::default()
+        };
+        let attend =
+            |[q, k, v]: &[Tensor; 3]| q.scaled_dot_product_attention(k, v, &options(q.device()));
+        let got = run(&halves, &halves.each_ref(), attend);
+        let want = run(&floats, &floats.each_ref(), attend);
+        for (got, want) in got.iter().zip(&want) {
+            assert_close(got, want, 5e-3, 5e-3);
+        }
+    }
+    let played = |source: &&String| source.contains("fn play_lines");
+    assert!(device.shader_sources().iter().filter(played).count() >= 9);
 }
 
 /// The CPU, the GPU and the definition drop the same weights, and as many as they should. With one-hot values the result is

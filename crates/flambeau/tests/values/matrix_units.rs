@@ -50,7 +50,7 @@ fn cases() -> Vec<Case> {
 
 /// Did its kernels use what is played?
 fn has_played(device: &Device) -> bool {
-    device.shader_sources().iter().any(|source| source.contains("fn play("))
+    device.shader_sources().iter().any(|source| source.contains("fn play_"))
 }
 
 /// Few cases: compiling the texts in software is what takes the time.

@@ -27,6 +27,8 @@ pub enum Sample {
 pub enum Given {
     /// Uniform numbers from −1 to 1.
     Floats(Vec<usize>),
+    /// The same in F16.
+    Halves(Vec<usize>),
     /// Integers below a bound.
     Indexes(Vec<usize>, usize),
 }
@@ -41,6 +43,12 @@ pub struct Case {
     pub least: Least,
     pub sample: Sample,
     pub body: Body,
+}
+
+impl Case {
+    pub fn is_of_halves(&self) -> bool {
+        self.inputs.iter().any(|given| matches!(given, Given::Halves(_)))
+    }
 }
 
 fn floats(shape: &[usize]) -> Given {
@@ -216,23 +224,24 @@ fn indexed(gpu: bool) -> Vec<Case> {
     ]
 }
 
-/// Causal attention with the sizes of the 10M GPT: half of all pairs of tokens count.
+/// Causal attention with the sizes of the 10M GPT, in F32 and F16: half of all pairs of tokens count.
 fn attention(batch: usize) -> Vec<Case> {
-    let (heads, tokens, width) = (6, 256, 64);
-    let x = floats(&[batch, heads, tokens, width]);
-    let pairs = (batch * heads * tokens * tokens / 2) as f64;
-    vec![
-        Case {
-            name: "attention",
+    let shape = vec![batch, 6, 256, 64];
+    let flops = |terms: f64| Least::Flops(terms * (shape.iter().product::<usize>() * 256 / 2) as f64);
+    let names = [["attention", "attention gradients"], ["attention of F16", "attention gradients of F16"]];
+    let given = [Given::Floats(shape.clone()), Given::Halves(shape.clone())];
+    let both = |([forward, backward], x): ([&'static str; 2], Given)| {
+        let forward = Case {
+            name: forward,
             inputs: vec![x.clone(); 3],
-            least: Least::Flops(4.0 * pairs * width as f64),
+            least: flops(4.0),
             sample: Sample::Rows(3),
             body: |x| attended(&x[0], &x[1], &x[2]),
-        },
-        Case {
-            name: "attention gradients",
+        };
+        let backward = Case {
+            name: backward,
             inputs: vec![x; 4],
-            least: Least::Flops(14.0 * pairs * width as f64),
+            least: flops(14.0),
             sample: Sample::Rows(4),
             body: |x| {
                 let leaves = [0, 1, 2].map(|k: usize| x[k].detach().requires_grad());
@@ -240,6 +249,8 @@ fn attention(batch: usize) -> Vec<Case> {
                 let grads: Vec<Tensor> = leaves.iter().filter_map(Tensor::grad).collect();
                 Tensor::try_cat(&grads.iter().collect::<Vec<_>>(), -1)
             },
-        },
-    ]
+        };
+        [forward, backward]
+    };
+    names.into_iter().zip(given).flat_map(both).collect()
 }

@@ -7,8 +7,8 @@
 //! - `definition`: what is computed, with tensor ops, for all that has no kernels, such as derivatives of derivatives;
 //! - `exact`: the same in f64, for the interpreter;
 //! - `cpu`: matrix products of blocks of queries, heads on different cores;
-//! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`); `weighing` has
-//!   what masks and dropout do with the scores of a block.
+//! - `wgsl`: matrix products of blocks of queries with blocks of keys, through workgroup memory (`stages`), or on matrix units
+//!   (`units`); `weighing` has what masks and dropout do with the scores of a block.
 
 mod cpu;
 mod definition;
@@ -17,6 +17,7 @@ mod samples;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod units;
 mod weighing;
 mod wgsl;
 

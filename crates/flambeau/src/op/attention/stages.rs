@@ -64,7 +64,7 @@ impl Columns {
 
 /// An operand with its strides over batch, head, row and width as WGSL.
 pub(super) struct Strided {
-    name: &'static str,
+    pub name: &'static str,
     /// The variable that has the number of its head.
     head: &'static str,
     half: bool,
@@ -104,6 +104,11 @@ impl Strided {
     pub fn bind(&self, input: usize, shader: &mut Shader) {
         let dtype = if self.half { DType::F16 } else { DType::F32 };
         shader.bind_elements(Bound::Input(input), self.name, dtype, self.vectors);
+    }
+
+    /// WGSL that reads four numbers of a row as f16.
+    pub fn halves(&self, row: &str, chunk: &str) -> String {
+        format!("vec4<f16>(row_{}(batch, {}, {row}, {chunk}))", self.name, self.head)
     }
 
     /// A function that reads four numbers of a row: zeros beyond its width, the last row beyond the last.

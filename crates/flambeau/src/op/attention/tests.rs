@@ -1,15 +1,25 @@
 //! Shaders of all forms of attention, and what stands in them.
 
 use super::*;
-use crate::op::testing::{call, validate};
+use crate::ir::UnitKind;
+use crate::op::testing::{call, validate, validate_tier};
 
 /// The shaders of both directions for operands (B, 4, L, E), (B, G, S, E), (B, G, S, V) and a mask.
 fn programs(
     op: Attention,
-    [g, l, s, e, v]: [usize; 5],
+    sizes: [usize; 5],
     dtype: DType,
     mask: Option<([usize; 4], DType)>,
 ) -> Vec<Program> {
+    calls(op, sizes, dtype, mask).iter().flat_map(validate).collect()
+}
+
+fn calls(
+    op: Attention,
+    [g, l, s, e, v]: [usize; 5],
+    dtype: DType,
+    mask: Option<([usize; 4], DType)>,
+) -> [StructuredCall; 2] {
     let (b, h) = (2, 4);
     let operands: [(&[usize], DType); 6] = [
         (&[b, h, l, e], dtype),
@@ -20,15 +30,14 @@ fn programs(
         (&[b, l, h], DType::F32),
     ];
     let sizes = Sizes::new(&Shape::new(operands[0].0), &Shape::new(operands[2].0));
-    let both = [Direction::Forward, Direction::Backward].map(|direction| {
+    [Direction::Forward, Direction::Backward].map(|direction| {
         let op = Attention { direction, ..op };
         let mut inputs = operands[..op.operands()].to_vec();
         inputs.extend(mask.iter().map(|(shape, dtype)| (&shape[..], *dtype)));
         let results = op.outputs(&sizes, dtype);
         let outputs: Vec<_> = results.iter().map(|meta| (meta.shape.dims(), meta.dtype)).collect();
-        validate(&call(StructuredOp::Attention(op), &inputs, &outputs))
-    });
-    both.concat()
+        call(StructuredOp::Attention(op), &inputs, &outputs)
+    })
 }
 
 fn plain(causal: bool) -> Attention {
@@ -92,4 +101,25 @@ fn lengths_share_their_shaders() {
     let first = text([4, 48, 48, 64, 64], [2, 1, 1, 48]);
     assert_eq!(first, text([4, 33, 1000, 64, 64], [1, 4, 1, 1000]));
     assert_ne!(first, text([4, 48, 48, 64, 64], [2, 1, 48, 48]));
+}
+
+/// F16 is multiplied on matrix units where rows are short enough; naga must accept how they are spelled and played.
+#[test]
+fn halves_go_to_matrix_units() {
+    let on_units = |sizes: [usize; 5], dtype: DType, units: UnitKind, workgroup_memory: u32| -> usize {
+        let op = Attention { masked: true, dropout: true, ..plain(true) };
+        let mask = Some(([2, 1, 1, sizes[2]], DType::Bool));
+        let calls = calls(op, sizes, dtype, mask);
+        let calls = calls.map(|call| StructuredCall { units: Some(units), workgroup_memory, ..call });
+        let programs = calls.iter().flat_map(validate_tier);
+        programs.filter(|program| program.source.contains("coopMultiplyAdd(")).count()
+    };
+    let (real, enough) = (UnitKind::Cooperative { always: false }, 32 << 10);
+    assert_eq!(on_units([4, 70, 100, 64, 64], DType::F16, real, enough), 3);
+    assert_eq!(on_units([2, 70, 100, 40, 20], DType::F16, real, enough), 3);
+    assert_eq!(on_units([2, 70, 100, 40, 20], DType::F16, UnitKind::Played, enough), 0);
+    // Plain kernels: of f32, of wide rows, and where workgroups have little memory.
+    assert_eq!(on_units([4, 70, 100, 64, 64], DType::F32, real, enough), 0);
+    assert_eq!(on_units([4, 70, 100, 80, 64], DType::F16, real, enough), 0);
+    assert_eq!(on_units([4, 70, 100, 64, 64], DType::F16, real, 16 << 10), 0);
 }

@@ -18,7 +18,7 @@ const LOWEST_OF_ALL: &str = "-3.40282346e38";
 
 /// How a shader weighs scores.
 pub(super) struct Weighing {
-    kind: Kind,
+    pub kind: Kind,
     causal: bool,
     /// The number of a thread's columns at most, in all blocks.
     columns: String,

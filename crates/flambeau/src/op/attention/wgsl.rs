@@ -7,6 +7,7 @@ use super::stages::{
     COMPONENTS, Columns, LINE, ROWS, Stage, Strided, THREADS, TILE, each_row, hand_over, products,
     weighted_sums,
 };
+use super::units;
 use super::weighing::Weighing;
 use super::{Attention, Sizes};
 use crate::dtype::{DType, Lane};
@@ -34,7 +35,7 @@ fn zeros(sum: &str, columns: Columns) -> String {
 }
 
 /// A result (B, rows, heads, pitch), of which `columns` begin at `first`.
-struct Output {
+pub(super) struct Output {
     name: &'static str,
     /// Where a thread's row lies among (B, rows, heads).
     place: fn(usize) -> String,
@@ -51,7 +52,7 @@ impl Output {
     }
 
     /// Writes a thread's sums, each row times `factor` of its number.
-    fn write(&self, sum: &str, factor: impl Fn(usize) -> String) -> String {
+    pub fn write(&self, sum: &str, factor: impl Fn(usize) -> String) -> String {
         let Output { name, place, dtype, pitch, first, columns } = self;
         let width = columns.width;
         let stored = |value: String, to: &str| match dtype {
@@ -91,6 +92,22 @@ impl Output {
     }
 }
 
+impl Output {
+    /// Forward: writes sums over their totals, and each query's `bound` with the logarithm of its total.
+    pub fn sums_and_logarithms(&self, weighing: &Weighing, columns: Columns, bound: &str) -> String {
+        let logarithm = |i: usize| {
+            format!(
+                "if (row + {i}u < own) {{ logarithms[{}] = vec2<f32>({bound}{i}, {}); }}",
+                place(i),
+                weighing.total(i).1
+            )
+        };
+        let once = if columns.slabs == 1 { "" } else { " && slab == 0u" };
+        self.write("sum", |i| format!(" / {}{}", weighing.total(i).0, weighing.of_kept()))
+            + &format!("    if (across == 0u{once}) {{\n{}    }}\n", each_row(logarithm))
+    }
+}
+
 /// Where a thread's row `i` lies among (B, rows, H).
 fn place(i: usize) -> String {
     format!("((batch * own + row + {i}u) * heads + head)")
@@ -102,7 +119,7 @@ fn place_of_key(i: usize) -> String {
 }
 
 /// The largest of `{number}0` … `{number}3` over the threads that share rows, or their sum.
-fn over_threads(combine: impl Fn(&str, &str) -> String, number: &str, result: &str) -> String {
+pub(super) fn over_threads(combine: impl Fn(&str, &str) -> String, number: &str, result: &str) -> String {
     let all = (1..LINE).fold(format!("tile[down * {LINE}u]"), |all, k| {
         combine(&all, &format!("tile[down * {LINE}u + {k}u]"))
     });
@@ -115,8 +132,33 @@ fn over_threads(combine: impl Fn(&str, &str) -> String, number: &str, result: &s
     )
 }
 
-/// What a workgroup does.
-struct Body {
+/// What was kept of the queries that a block of keys meets.
+pub(super) const OF_QUERIES: &str = "        let at = (batch * queries + min(others, vec4<u32>(queries - 1u))) * heads + head;
+        let largest = vec4<f32>(logarithms[at.x].x, logarithms[at.y].x, logarithms[at.z].x, logarithms[at.w].x);
+        let logarithm = vec4<f32>(logarithms[at.x].y, logarithms[at.y].y, logarithms[at.z].y, logarithms[at.w].y);
+        let mean = vec4<f32>(along[at.x], along[at.y], along[at.z], along[at.w]);
+";
+
+/// What was kept of a thread's own queries: `logarithm{i}` and `mean{i}`.
+pub(super) fn of_own_queries() -> String {
+    let own = |name: &str, from: &str| {
+        each_row(|i| format!("let {name}{i} = {from}[min({}, own * all_heads - 1u)];", place(i)))
+    };
+    own("logarithm", "logarithms") + &own("mean", "along")
+}
+
+/// What a workgroup does, as WGSL.
+pub(super) struct Body {
+    /// Declares what it keeps from block to block.
+    pub before: String,
+    /// Walks over the rows that it meets.
+    pub walk: String,
+    /// Writes its results.
+    pub after: String,
+}
+
+/// The same where products are made by threads.
+struct InStages {
     /// Declares what it keeps from block to block.
     before: String,
     /// Declares the scores of a block.
@@ -126,26 +168,72 @@ struct Body {
     after: String,
 }
 
-impl Body {
+/// What a shader reads: queries, keys, values and, going back, the gradient of the sums.
+pub(super) struct Operands<'a> {
+    pub q: &'a Strided,
+    pub k: &'a Strided,
+    pub v: &'a Strided,
+    pub g: Option<&'a Strided>,
+}
+
+impl InStages {
+    fn new(operands: &Operands, weighing: &Weighing, results: &[&Output]) -> InStages {
+        let Operands { q, k, v, g } = *operands;
+        match (g, results) {
+            (Some(g), [by_key, by_value]) => {
+                InStages::of_keys([q, k, v, g], weighing, by_key, by_value)
+            }
+            (Some(g), _) => InStages::of_queries([q, k, v, g], weighing, results[0]),
+            (None, _) => InStages::forward(q, k, v, weighing, results[0]),
+        }
+    }
+
+    /// As one text, with the memory that it shares; the walk begins at row `first` and ends at `end`.
+    fn body(self, kind: Kind, first: &str, shader: &mut Shader) -> Body {
+        shader.share("tile", "vec4<f32>", TILE);
+        let handed_over: &[&str] = if kind == Kind::Keys { &["weights", "changes"] } else { &["weights"] };
+        for name in handed_over {
+            shader.share(name, "vec4<f32>", ROWS * LINE);
+        }
+        let in_registers: String =
+            (0..TILE / THREADS).map(|p| format!("    var next{p} = vec4<f32>();\n")).collect();
+        let load_first = self.stages[0].load("start", "0u");
+        let mut work = self.scores;
+        for (number, stage) in self.stages.iter().enumerate() {
+            work += &match self.stages.get(number + 1) {
+                Some(next) => stage.run(next, "start"),
+                None => stage.run(&self.stages[0], &format!("(start + {ROWS}u)")),
+            };
+        }
+        let walk = format!(
+            "    var start = {first};
+{load_first}    for (; start < end; start += {ROWS}u) {{
+        let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
+{work}    }}
+"
+        );
+        Body { before: self.before + &in_registers, walk, after: self.after }
+    }
+
     /// Scores that become weights, by a rule, and the sums weighted with them.
-    fn new(
+    fn with(
         before: String,
         scores: &[&str],
         mut products: Vec<Stage>,
         rule: String,
         sums: Vec<Stage>,
         after: String,
-    ) -> Body {
+    ) -> InStages {
         if let Some(last) = products.last_mut() {
             last.after = rule;
         }
         products.extend(sums);
         let zero = |name: &&str| each_row(|i| format!("var {name}{i} = vec4<f32>();"));
-        Body { before, scores: scores.iter().map(zero).collect(), stages: products, after }
+        InStages { before, scores: scores.iter().map(zero).collect(), stages: products, after }
     }
 
     /// The weights are exponentials below the largest score so far; what was summed up before is shrunk to it.
-    fn forward(q: &Strided, k: &Strided, v: &Strided, weighing: &Weighing, sums: &Output) -> Body {
+    fn forward(q: &Strided, k: &Strided, v: &Strided, weighing: &Weighing, sums: &Output) -> InStages {
         let masked = |i: usize| {
             format!(
                 "{}
@@ -167,16 +255,8 @@ impl Body {
                 weighing.dropped(i),
             )
         };
-        let logarithm = |i: usize| {
-            format!(
-                "if (row + {i}u < own) {{ logarithms[{}] = vec2<f32>(largest{i}, {}); }}",
-                place(i),
-                weighing.total(i).1
-            )
-        };
         let lowest = weighing.lowest();
-        let once = if v.columns.slabs == 1 { "" } else { " && slab == 0u" };
-        Body::new(
+        InStages::with(
             zeros("sum", v.columns)
                 + &each_row(|i| format!("var largest{i} = {lowest}; var total{i} = 0.0;")),
             &["score"],
@@ -188,18 +268,14 @@ impl Body {
                 + &hand_over("score", "weights"),
             vec![weighted_sums("sum", "weights", v)],
             over_threads(|a, b| format!("{a} + {b}"), "total", "all")
-                + &sums.write("sum", |i| format!(" / {}{}", weighing.total(i).0, weighing.of_kept()))
-                + &format!("    if (across == 0u{once}) {{\n{}    }}\n", each_row(logarithm)),
+                + &sums.sums_and_logarithms(weighing, v.columns, "largest"),
         )
     }
 
     /// dQ = scale · Σ P · (g Vᵀ − mean) K.
-    fn of_queries([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_query: &Output) -> Body {
-        let own = |name: &str, from: &str| {
-            each_row(|i| format!("let {name}{i} = {from}[min({}, own * all_heads - 1u)];", place(i)))
-        };
-        Body::new(
-            own("logarithm", "logarithms") + &own("mean", "along") + &zeros("sum", q.columns),
+    fn of_queries([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_query: &Output) -> InStages {
+        InStages::with(
+            of_own_queries() + &zeros("sum", q.columns),
             &["score", "change"],
             vec![products("score", q, k), products("change", g, v)],
             weighing.of_block() + &each_row(|i| weighing.by_query(i)) + &hand_over("score", "weights"),
@@ -209,18 +285,12 @@ impl Body {
     }
 
     /// dK = scale · Σ Pᵀ · (V gᵀ − mean) Q, and dV = Σ Pᵀ g.
-    fn of_keys([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_key: &Output, by_value: &Output) -> Body {
-        let of_queries =
-            "        let at = (batch * queries + min(others, vec4<u32>(queries - 1u))) * heads + head;
-        let largest = vec4<f32>(logarithms[at.x].x, logarithms[at.y].x, logarithms[at.z].x, logarithms[at.w].x);
-        let logarithm = vec4<f32>(logarithms[at.x].y, logarithms[at.y].y, logarithms[at.z].y, logarithms[at.w].y);
-        let mean = vec4<f32>(along[at.x], along[at.y], along[at.z], along[at.w]);
-";
-        Body::new(
+    fn of_keys([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_key: &Output, by_value: &Output) -> InStages {
+        InStages::with(
             zeros("sum", k.columns) + &zeros("more", v.columns),
             &["score", "change"],
             vec![products("score", k, q), products("change", v, g)],
-            of_queries.to_string()
+            OF_QUERIES.to_string()
                 + &weighing.unseen()
                 + &weighing.of_block()
                 + &each_row(|i| weighing.by_key(i))
@@ -239,7 +309,9 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
     let of_keys = kind == Kind::Keys;
-    let blocks = if of_keys { sizes.keys } else { sizes.queries }.div_ceil(ROWS);
+    let on_units = units::of_call(sizes, call);
+    let (own_rows, threads) = if on_units.is_some() { (units::OWN, units::THREADS) } else { (ROWS, THREADS) };
+    let blocks = if of_keys { sizes.keys } else { sizes.queries }.div_ceil(own_rows);
     let (own, other) = if of_keys { (&keys, &queries) } else { (&queries, &keys) };
     let own_heads = sizes.batches * if of_keys { sizes.key_heads } else { sizes.heads };
     let [all_blocks, all_heads] = [blocks, own_heads].map(|size| params.size(size));
@@ -300,28 +372,6 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     if kind == Kind::Forward {
         shader.bind(Bound::Output(1), "logarithms", "vec2<f32>");
     }
-    shader.share("tile", "vec4<f32>", TILE);
-    let handed_over: &[&str] = if of_keys { &["weights", "changes"] } else { &["weights"] };
-    for name in handed_over {
-        shader.share(name, "vec4<f32>", ROWS * LINE);
-    }
-    let body = match (&g, &results[..]) {
-        (Some(g), [(_, by_key), (_, by_value)]) => {
-            Body::of_keys([&q, &k, &v, g], &weighing, by_key, by_value)
-        }
-        (Some(g), _) => Body::of_queries([&q, &k, &v, g], &weighing, &results[0].1),
-        (None, _) => Body::forward(&q, &k, &v, &weighing, &results[0].1),
-    };
-    let in_registers: String =
-        (0..TILE / THREADS).map(|p| format!("    var next{p} = vec4<f32>();\n")).collect();
-    let load_first = body.stages[0].load("start", "0u");
-    let mut work = body.scores;
-    for (number, stage) in body.stages.iter().enumerate() {
-        work += &match body.stages.get(number + 1) {
-            Some(next) => stage.run(next, "start"),
-            None => stage.run(&body.stages[0], &format!("(start + {ROWS}u)")),
-        };
-    }
     // Blocks with much work first: the small ones fill what is left of the time.
     let (block, first, end) = match (op.causal, kind) {
         (false, _) => (format!("number / {all_heads}"), "0u", other.clone()),
@@ -329,25 +379,25 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
         (true, _) => (
             format!("{all_blocks} - 1u - number / {all_heads}"),
             "0u",
-            format!("min({other}, first_row + {ROWS}u)"),
+            format!("min({other}, first_row + {own_rows}u)"),
         ),
     };
+    let operands = Operands { q: &q, k: &k, v: &v, g: g.as_ref() };
+    let results: Vec<&Output> = results.iter().map(|(_, result)| result).collect();
+    let body = match on_units {
+        Some(units) => units::body(units, &operands, &weighing, &results, first, &mut shader),
+        None => InStages::new(&operands, &weighing, &results).body(kind, first, &mut shader),
+    };
     let of_head = weighing.of_head();
-    let walk = format!(
-        "    var start = {first};
-{load_first}    for (; start < end; start += {ROWS}u) {{
-        let others = vec4<u32>(start + across * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
-{work}    }}
-"
-    );
     let walk = match of_keys && shared {
         true => format!(
             "    for (var member = {ZERO}; member < members; member++) {{
     let head = key_head * members + member;
-{of_head}{walk}    }}
-"
+{of_head}{}    }}
+",
+            body.walk
         ),
-        false => walk,
+        false => body.walk,
     };
     // Which head is the workgroup's, and what comes before its blocks.
     let own_head = "let batch = number % all_heads / heads;\n    let head = number % heads;";
@@ -369,7 +419,7 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
         ),
     };
     let text = format!(
-        "    let first_row = ({block}) * {ROWS}u;
+        "    let first_row = ({block}) * {own_rows}u;
     let own = {own};
     let queries = {queries};
     let heads = {heads};
@@ -379,16 +429,16 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let across = thread % {LINE}u;
     let row = first_row + down * 4u;
     let scale = {scale};
-{before}{in_registers}    let end = {end};
+{before}    let end = {end};
 {walk}{after}",
         after = body.after,
     );
     let jobs = blocks * own_heads;
     let limit = format!("{all_blocks} * {all_heads}");
     match slabs {
-        1 => shader.finish(&Entry::workgroups("number", jobs, &limit, THREADS), &text),
+        1 => shader.finish(&Entry::workgroups("number", jobs, &limit, threads), &text),
         _ => {
-            let entry = Entry::workgroups("job", jobs * slabs, &format!("{limit} * {slabs}u"), THREADS);
+            let entry = Entry::workgroups("job", jobs * slabs, &format!("{limit} * {slabs}u"), threads);
             let which = format!("    let number = job / {slabs}u;\n    let slab = job % {slabs}u;\n");
             shader.finish(&entry, &(which + &text))
         }

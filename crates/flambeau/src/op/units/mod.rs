@@ -46,7 +46,7 @@ mod tests;
 
 pub(super) use exponents::{Exponents, Lines};
 pub(super) use pack::{Packed, Scale, Source, find_and_pack, pack};
-use spelling::Spelling;
+pub(super) use spelling::{Spelling, Squares};
 
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
@@ -57,9 +57,9 @@ use std::fmt::Write;
 /// Numbers of a line, and steps of K per round.
 pub(super) const LINE: usize = 32;
 /// Rows and columns of what a matrix unit multiplies.
-const SQUARE: usize = 16;
+pub(super) const SQUARE: usize = 16;
 /// Threads of a subgroup.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// Rows and columns of C that a workgroup makes, and those of each subgroup.
 #[derive(Debug, PartialEq)]
@@ -274,8 +274,9 @@ impl Product<'_> {
             Staged { name, lies, lines, vectors, pitch, threads }
         };
         let (a, b) = (side("a", 0), side("b", 1));
-        let spelling = Spelling::new(self.units, self.lies, pitch);
-        spelling.announce(shader);
+        let spelling = Spelling::new(self.units);
+        let [squares_a, squares_b] = self.squares(pitch);
+        spelling.announce(shader, &[squares_a], &[squares_b]);
         for side in [&a, &b] {
             shader.share(&format!("lines_{}", side.name), "vec4<f16>", side.lines * pitch);
         }
@@ -312,11 +313,11 @@ impl Product<'_> {
 {store}        workgroupBarrier();
 {multiply}{flush}    }}
 {write}",
-            names = spelling.names(tile),
+            names = spelling.names() + &self.places(pitch),
             declare = both(&Staged::declare),
             load = both(&Staged::load),
             store = both(&Staged::store),
-            multiply = self.multiply(&spelling, is_split),
+            multiply = self.multiply(&spelling, [&squares_a, &squares_b], is_split),
             write = self.write(&spelling, is_split, exponents.is_some()),
         )
     }
@@ -336,8 +337,43 @@ impl Product<'_> {
         shifts("a", rows) + &shifts("b", columns)
     }
 
+    /// Both operands as they lie in workgroup memory: A by rows where it lies along K, B where it does not.
+    fn squares(&self, pitch: usize) -> [Squares; 2] {
+        let is_across = self.lies.map(|lies| lies == Lies::Across);
+        [
+            Squares { memory: "lines_a", pitch, by_rows: !is_across[0] },
+            Squares { memory: "lines_b", pitch, by_rows: is_across[1] },
+        ]
+    }
+
+    /// Where a subgroup's results begin in the tile (`line0`, `beside0`), and its squares in both operands.
+    fn places(&self, pitch: usize) -> String {
+        let ([rows, columns], abreast) = (self.tile.of_subgroup, self.tile.abreast());
+        format!(
+            "    let line0 = subgroup / {abreast}u * {rows}u;
+    let beside0 = subgroup % {abreast}u * {columns}u;
+    let a_first = line0 * {pitch}u;
+    let b_first = beside0 * {pitch}u;
+"
+        )
+    }
+
+    /// Where the square of an operand (0: A, 1: B) lies that is so many down or across and steps along K from the subgroup's
+    /// first, in the first or the second halves.
+    fn place(&self, side: usize, pitch: usize, half: usize, square: usize, step: usize) -> String {
+        let within_line = half * LINE / 4;
+        let at = match self.lies[side] {
+            Lies::AlongK | Lies::AtPlaces => square * SQUARE * pitch + within_line + step * SQUARE / 4,
+            Lies::Across => {
+                let (chunk, place) = (square * SQUARE / LINE, square * SQUARE % LINE);
+                (chunk * LINE + step * SQUARE) * pitch + within_line + place / 4
+            }
+        };
+        format!("{}_first + {at}u", ["a", "b"][side])
+    }
+
     /// A round, row of squares by row of squares.
-    fn multiply(&self, spelling: &Spelling, is_split: bool) -> String {
+    fn multiply(&self, spelling: &Spelling, [of_a, of_b]: [&Squares; 2], is_split: bool) -> String {
         let [down, across] = self.tile.squares();
         let steps = LINE / SQUARE;
         let halves: &[&str] = if is_split { &["hi", "lo"] } else { &["hi"] };
@@ -349,7 +385,11 @@ impl Product<'_> {
             let mut text = String::new();
             for step in 0..steps {
                 for (number, half) in halves.iter().enumerate() {
-                    let load = spelling.load(side, number, square, step);
+                    let at = self.place(side, of_a.pitch, number, square, step);
+                    let load = match side {
+                        0 => spelling.load_a(of_a, &at),
+                        _ => spelling.load_b(of_b, &at),
+                    };
                     _ = writeln!(text, "        let {}_{half}{square}_{step} = {load};", ["a", "b"][side]);
                 }
             }
@@ -358,12 +398,13 @@ impl Product<'_> {
         let mut text: String = (0..across).map(|j| loads(1, j)).collect();
         for i in 0..down {
             text += &loads(0, i);
-            for [to, of_a, of_b] in products {
+            for [to, half_a, half_b] in products {
                 for step in 0..steps {
                     for j in 0..across {
                         let sum = format!("{to}{i}_{j}");
-                        let operands = [&format!("a_{of_a}{i}_{step}"), &format!("b_{of_b}{j}_{step}")];
-                        _ = writeln!(text, "        {sum} = {};", spelling.multiply_add(operands, &sum));
+                        let (a, b) = (format!("a_{half_a}{i}_{step}"), format!("b_{half_b}{j}_{step}"));
+                        let multiplied = spelling.multiply_add(&a, (of_b, &b), &sum);
+                        _ = writeln!(text, "        {sum} = {multiplied};");
                     }
                 }
             }
@@ -476,3 +517,5 @@ impl Product<'_> {
 
 /// The bits of infinity.
 const INFINITY: u32 = 0x7f80_0000;
+
+const _: () = assert!(LINE.is_multiple_of(SQUARE));

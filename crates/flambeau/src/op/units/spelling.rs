@@ -1,54 +1,67 @@
 //! How matrix units are spelled in WGSL.
 //!
 //! `Cooperative` is wgpu's spelling. `Played` does the same with ordinary arithmetic, for tests where there are no matrix units:
-//! a square of results is eight numbers in each of 32 threads (thread t has half of row t / 2), and an operand is the place
-//! in workgroup memory where it begins.
+//! a square of results is eight numbers in each of 32 threads (thread t has half of row t / 2), a square of A is the row that a
+//! thread needs of it, and a square of B the place in workgroup memory where it begins.
 
-use super::{LANES, LINE, Lies, SQUARE, Tile};
+use super::{LANES, SQUARE};
 use crate::dtype::DType;
 use crate::ir::UnitKind;
 use crate::shader::Shader;
 
-pub(super) struct Spelling {
+/// Workgroup memory of `vec4<f16>` that squares of an operand are read from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::op) struct Squares {
+    pub memory: &'static str,
+    /// Vectors of four from line to line.
+    pub pitch: usize,
+    /// Is a line a row of the operand, or a column?
+    pub by_rows: bool,
+}
+
+impl Squares {
+    /// The played function that reads rows of A, or that multiplies with squares of B.
+    fn function(&self, verb: &str) -> String {
+        let turned = if self.by_rows { "" } else { "_turned" };
+        format!("{verb}_{}_{}{turned}", self.memory, self.pitch)
+    }
+
+    /// WGSL of the element in a row and a column of the square that begins at `at`.
+    fn element(&self, row: &str, column: &str) -> String {
+        let Squares { memory, pitch, by_rows } = self;
+        let (line, within) = if *by_rows { (row, column) } else { (column, row) };
+        format!("f32({memory}[at + {line} * {pitch}u + {within} / 4u][{within} % 4u])")
+    }
+}
+
+pub(in crate::op) struct Spelling {
     units: UnitKind,
-    /// How A and B lie in workgroup memory, and vectors of four from line to line.
-    lies: [Lies; 2],
-    pitch: usize,
 }
 
 impl Spelling {
-    pub fn new(units: UnitKind, lies: [Lies; 2], pitch: usize) -> Spelling {
-        Spelling { units, lies, pitch }
+    pub fn new(units: UnitKind) -> Spelling {
+        Spelling { units }
     }
 
-    /// Has the shader know matrix units, or adds the function that plays them.
-    pub fn announce(&self, shader: &mut Shader) {
+    /// Has the shader know matrix units, or adds the functions that play them for these operands.
+    pub fn announce(&self, shader: &mut Shader, of_a: &[Squares], of_b: &[Squares]) {
         match self.units {
             UnitKind::Cooperative { .. } => shader.takes_matrix_units(),
             UnitKind::Played => {
                 shader.uses(DType::F16);
-                shader.add(&self.played());
+                shader.add(&played(of_a, of_b));
             }
         }
     }
 
-    /// Says which `subgroup` this is and which `lane` of it, where its results begin in the tile (`line0`, `beside0`), and where
-    /// its squares begin in both operands.
-    pub fn names(&self, tile: &Tile) -> String {
-        let numbers = match self.units {
+    /// Says which `subgroup` this is and which `lane` of it.
+    pub fn names(&self) -> String {
+        match self.units {
             UnitKind::Cooperative { .. } => String::new(),
             UnitKind::Played => {
                 format!("    let subgroup = thread / {LANES}u;\n    let lane = thread % {LANES}u;\n")
             }
-        };
-        let ([rows, columns], abreast, pitch) = (tile.of_subgroup, tile.abreast(), self.pitch);
-        format!(
-            "{numbers}    let line0 = subgroup / {abreast}u * {rows}u;
-    let beside0 = subgroup % {abreast}u * {columns}u;
-    let a_first = line0 * {pitch}u;
-    let b_first = beside0 * {pitch}u;
-"
-        )
+        }
     }
 
     /// A square of zeros.
@@ -59,34 +72,27 @@ impl Spelling {
         }
     }
 
-    /// The square of an operand (0: A, 1: B) that is so many down or across and steps along K from the subgroup's first, in
-    /// the first or the second halves.
-    pub fn load(&self, side: usize, half: usize, square: usize, step: usize) -> String {
-        let (name, pitch) = (["a", "b"][side], self.pitch);
-        let within_line = half * LINE / 4;
-        let at = match self.lies[side] {
-            Lies::AlongK | Lies::AtPlaces => square * SQUARE * pitch + within_line + step * SQUARE / 4,
-            Lies::Across => {
-                let (chunk, place) = (square * SQUARE / LINE, square * SQUARE % LINE);
-                (chunk * LINE + step * SQUARE) * pitch + within_line + place / 4
-            }
-        };
-        let at = format!("{name}_first + {at}u");
-        // A lies by rows where it lies along K, B where it does not.
-        let by_rows = (self.lies[side] != Lies::Across) == (side == 0);
+    /// The square of A that begins at a place.
+    pub fn load_a(&self, squares: &Squares, at: &str) -> String {
         match self.units {
-            UnitKind::Cooperative { .. } => {
-                let (role, load) = (["A", "B"][side], if by_rows { "coopLoadT" } else { "coopLoad" });
-                format!("{load}<coop_mat16x16<f16, {role}>>(&lines_{name}[{at}], {pitch}u)")
-            }
-            UnitKind::Played => at,
+            UnitKind::Cooperative { .. } => cooperative_load(squares, "A", at),
+            UnitKind::Played => format!("{}({at}, lane)", squares.function("row")),
         }
     }
 
-    pub fn multiply_add(&self, [a, b]: [&String; 2], sum: &str) -> String {
+    /// The square of B that begins at a place.
+    pub fn load_b(&self, squares: &Squares, at: &str) -> String {
+        match self.units {
+            UnitKind::Cooperative { .. } => cooperative_load(squares, "B", at),
+            UnitKind::Played => at.to_string(),
+        }
+    }
+
+    /// Squares of A and B that were loaded, multiplied and added to a sum.
+    pub fn multiply_add(&self, a: &str, (of_b, b): (&Squares, &str), sum: &str) -> String {
         match self.units {
             UnitKind::Cooperative { .. } => format!("coopMultiplyAdd({a}, {b}, {sum})"),
-            UnitKind::Played => format!("play({a}, {b}, {sum}, lane)"),
+            UnitKind::Played => format!("{}({a}, {b}, {sum}, lane)", of_b.function("play")),
         }
     }
 
@@ -112,30 +118,64 @@ impl Spelling {
         }
     }
 
-    /// `both` adds squares, and `play` multiplies two and adds a third: in the order of K, as f32.
-    fn played(&self) -> String {
-        let element = |side: usize, x: &str| {
-            let (name, pitch) = (["a", "b"][side], self.pitch);
-            let (line, within) = if self.lies[side] == Lies::Across { ("k", x) } else { (x, "k") };
-            format!("f32(lines_{name}[{name} + {line} * {pitch}u + {within} / 4u][{within} % 4u])")
-        };
-        let (a, b) = (element(0, "(lane / 2u)"), element(1, "(lane % 2u * 8u + j)"));
-        format!(
-            "fn both(a: array<f32, 8>, b: array<f32, 8>) -> array<f32, 8> {{
+    /// The square of sums that lies in the strip from a place on.
+    pub fn load_sum(&self, place: &str, pitch: usize) -> String {
+        match self.units {
+            UnitKind::Cooperative { .. } => {
+                format!("coopLoadT<coop_mat16x16<f32, C>>(&strip[{place}], {pitch}u)")
+            }
+            UnitKind::Played => {
+                let at = |from: usize| {
+                    format!("strip[{place} + lane / 2u * {pitch}u + lane % 2u * 2u + {}u]", from / 4)
+                };
+                let number = |j: usize| format!("{}[{}]", at(j), j % 4);
+                format!("array<f32, 8>({})", [0, 1, 2, 3, 4, 5, 6, 7].map(number).join(", "))
+            }
+        }
+    }
+}
+
+fn cooperative_load(squares: &Squares, role: &str, at: &str) -> String {
+    let Squares { memory, pitch, by_rows } = squares;
+    let load = if *by_rows { "coopLoadT" } else { "coopLoad" };
+    format!("{load}<coop_mat16x16<f16, {role}>>(&{memory}[{at}], {pitch}u)")
+}
+
+/// `both` adds squares, `row_…` reads a thread's row of A, and `play_…` multiplies it with a square of B and adds a third: in the
+/// order of K, as f32. Loops end where no compiler can tell, so that they stay loops: unrolled, a shader took minutes to compile.
+fn played(of_a: &[Squares], of_b: &[Squares]) -> String {
+    let mut functions = String::from(
+        "fn both(a: array<f32, 8>, b: array<f32, 8>) -> array<f32, 8> {
     var sum = a;
-    for (var j = 0u; j < 8u; j++) {{ sum[j] += b[j]; }}
+    for (var j = 0u; j < 8u; j++) { sum[j] += b[j]; }
     return sum;
+}
+",
+    );
+    for squares in of_a {
+        let (name, element) = (squares.function("row"), squares.element("(lane / 2u)", "k"));
+        functions += &format!(
+            "fn {name}(at: u32, lane: u32) -> array<f32, {SQUARE}> {{
+    var row = array<f32, {SQUARE}>();
+    for (var k = 0u; k < {SQUARE}u + lane / {LANES}u; k++) {{ row[k] = {element}; }}
+    return row;
 }}
-fn play(a: u32, b: u32, before: array<f32, 8>, lane: u32) -> array<f32, 8> {{
+"
+        );
+    }
+    for squares in of_b {
+        let (name, element) = (squares.function("play"), squares.element("k", "(lane % 2u * 8u + j)"));
+        functions += &format!(
+            "fn {name}(a: array<f32, {SQUARE}>, at: u32, before: array<f32, 8>, lane: u32) -> array<f32, 8> {{
+    var row = a;
     var sum = before;
-    for (var j = 0u; j < 8u; j++) {{
-        for (var k = 0u; k < {SQUARE}u; k++) {{ sum[j] = fma({a}, {b}, sum[j]); }}
+    for (var j = 0u; j < 8u + lane / {LANES}u; j++) {{
+        for (var k = 0u; k < {SQUARE}u + lane / {LANES}u; k++) {{ sum[j] = fma(row[k], {element}, sum[j]); }}
     }}
     return sum;
 }}
 "
-        )
+        );
     }
+    functions
 }
-
-const _: () = assert!(LINE.is_multiple_of(SQUARE));
