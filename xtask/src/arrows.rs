@@ -35,6 +35,7 @@ const ORDER: &[&str] = &[
     "fft",
     "io",
     "nn",
+    "func",
     "optim",
     "data",
     "train",

@@ -44,6 +44,10 @@ const RUNS: &[Run] = &[
     run("char_gpt", &["5"], Place::Cpu),
     run("vae", &["5"], Place::Cpu),
     run("cartpole", &["2"], Place::Cpu),
+    // To the end: they check what they have learnt.
+    run("pinn", &[], Place::Cpu),
+    run("maml", &[], Place::Cpu),
+    run("ensemble", &[], Place::Cpu),
 ];
 
 /// Builds all of them once, and runs the table.

@@ -1,5 +1,6 @@
 //! The engine of a device: turns a demand for values into a run of a cached plan.
 
+use crate::autograd::is_batching;
 use crate::backend::{Buffer, Demand, ReadRequest, Results, Run, Transfer, Witness};
 use crate::device::Device;
 use crate::dtype::DType;
@@ -212,7 +213,7 @@ impl Device {
 
     /// Notes an unevaluated node; evaluates what is held when too many have gathered.
     pub(crate) fn note(&self, node: &Arc<Node>) {
-        if is_expanding() {
+        if is_expanding() || is_batching() {
             return;
         }
         let note = |pending: &mut Vec<Weak<Node>>| {
@@ -336,6 +337,9 @@ impl Device {
     /// Makes the plan of a graph that was not in the cache, and puts it in. Of two threads that make the same plan, the
     /// first to be done is remembered.
     fn new_plan(&self, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
+        if snapshot.graph().has_placeholder() {
+            return Err(Error::read_in_vmap());
+        }
         let (graph, key) = match snapshot.expanded.take() {
             Some(Expanded { graph, key }) => (graph, Some(key)),
             None => (snapshot.recorded.graph.clone(), None),

@@ -190,6 +190,14 @@ impl Error {
         self
     }
 
+    /// What reading a value that stands for every sample of a batch gives.
+    pub(crate) fn read_in_vmap() -> Self {
+        let message = "a value that depends on the samples was read: inside of the function that is batched, or after it has left it; \
+                       there it stands for all samples and has no numbers of its own. Return it from the function, and choose by \
+                       `where_cond` instead of `if`";
+        Error::argument("vmap", message)
+    }
+
     pub(crate) fn broadcast(op: &'static str, left: &Shape, right: &Shape) -> Self {
         Error::shape(op, format!("shapes {left} and {right} cannot be broadcast together"))
     }

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Where to start: [`Tensor`] for ops, [`Device`] for where they run, [`autograd`] for derivatives, [`nn`] and
-//! [`optim`] for training, [`fft`] and [`complex`] for spectra, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
+//! [`optim`] for training, [`fft`] and [`complex`] for spectra, [`func`] for transforms of functions, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
 
 // The derive writes `::flambeau::nn::Module`, here too.
 extern crate self as flambeau;
@@ -36,6 +36,7 @@ mod dtype;
 mod engine;
 mod error;
 pub mod fft;
+pub mod func;
 mod host;
 pub mod io;
 mod ir;

@@ -151,6 +151,7 @@ fn interpret(op: &Op, inputs: &[Exact], outputs: &[Meta], data: &[Scalar]) -> Re
             let message = "a derivative rule read a value that it had not declared as saved";
             return Err(Error::Autograd(message.into()));
         }
+        Op::Placeholder => return Err(Error::read_in_vmap()),
     }
     Ok(vec![Exact { shape, dtype, values }])
 }

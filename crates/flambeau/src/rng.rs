@@ -20,6 +20,8 @@ const DEFAULT_SEED: u64 = 0;
 
 /// Mixed into the key by [`Generator::fork`], so that no stream's key is also a number that was drawn.
 const FORK_TAG: u64 = u64::from_be_bytes(*b"flambeau");
+/// Mixed into the key of what the samples of a batch draw, for the same reason.
+const SAMPLES_TAG: u32 = u32::from_be_bytes(*b"each");
 
 /// A source of random numbers: a seed, and a counter of how many numbers were drawn.
 ///
@@ -172,6 +174,11 @@ fn words(x: u64) -> [u32; 2] {
 #[inline]
 pub(crate) fn counter_at(base: [u32; 2], index: u64) -> [u32; 2] {
     words((u64::from(base[1]) << 32 | u64::from(base[0])).wrapping_add(index))
+}
+
+/// The key of the sequence that the samples of a batch draw from instead of one draw.
+pub(crate) fn key_for_samples(key: [u32; 2], counter: [u32; 2]) -> [u32; 2] {
+    threefry([key[0] ^ SAMPLES_TAG, key[1]], counter)
 }
 
 /// 32 random bits: the first word of Threefry-2x32 with 20 rounds.

@@ -23,8 +23,8 @@ pub struct BackwardOptions {
 enum Wanted<'a> {
     /// All that are reached, in their own slots.
     Leaves,
-    /// Only these edges, handed back.
-    Inputs(&'a [Tensor]),
+    /// Only these edges, handed back. Functions before this number are not gone through.
+    Inputs(&'a [Tensor], u64),
 }
 
 /// Runs backward from `outputs`; every leaf reached gathers its gradient.
@@ -47,7 +47,7 @@ pub(crate) fn backward(outputs: &[Tensor], grads: &[Option<Tensor>], options: Ba
 /// ```
 pub fn grad(outputs: &[Tensor], inputs: &[Tensor], options: BackwardOptions) -> Result<Vec<Option<Tensor>>> {
     let grads = vec![None; outputs.len()];
-    run(outputs, &grads, options, Wanted::Inputs(inputs))
+    run(outputs, &grads, options, Wanted::Inputs(inputs, 0))
 }
 
 /// Like [`grad`], with the gradients of the outputs given.
@@ -57,7 +57,18 @@ pub fn grad_with(
     inputs: &[Tensor],
     options: BackwardOptions,
 ) -> Result<Vec<Option<Tensor>>> {
-    run(outputs, grads, options, Wanted::Inputs(inputs))
+    run(outputs, grads, options, Wanted::Inputs(inputs, 0))
+}
+
+/// Like [`grad_with`], through what was recorded from function number `first` on: the results of functions before it count as leaves.
+pub(crate) fn grad_since(
+    first: u64,
+    outputs: &[Tensor],
+    grads: &[Option<Tensor>],
+    inputs: &[Tensor],
+    options: BackwardOptions,
+) -> Result<Vec<Option<Tensor>>> {
+    run(outputs, grads, options, Wanted::Inputs(inputs, first))
 }
 
 /// A place gradients flow to.
@@ -96,6 +107,8 @@ impl Ord for Waiting {
 /// Which functions lie between the outputs and the inputs asked for: only those run.
 struct Route {
     asked: FxHashSet<Target>,
+    /// Functions before this number are not gone through.
+    first: u64,
     /// Every function seen, and whether it leads to an input. Holding them keeps their addresses theirs.
     functions: FxHashMap<*const Function, (Arc<Function>, bool)>,
 }
@@ -116,6 +129,7 @@ impl Route {
         let mut stack = vec![edge.clone()];
         while let Some(edge) = stack.pop() {
             if let Edge::Function(function, _) = edge
+                && function.sequence >= self.first
                 && let Entry::Vacant(entry) = self.functions.entry(Arc::as_ptr(&function))
             {
                 stack.extend(function.edges().into_iter().flatten());
@@ -236,10 +250,14 @@ fn run(
     let keep = options.retain_graph || options.create_graph;
     let asked: Vec<Target> = match &wanted {
         Wanted::Leaves => Vec::new(),
-        Wanted::Inputs(inputs) => inputs.iter().enumerate().map(asked_target).collect::<Result<_>>()?,
+        Wanted::Inputs(inputs, _) => inputs.iter().enumerate().map(asked_target).collect::<Result<_>>()?,
     };
-    let route = matches!(wanted, Wanted::Inputs(_))
-        .then(|| Route { asked: asked.iter().copied().collect(), functions: FxHashMap::default() });
+    let route = match wanted {
+        Wanted::Leaves => None,
+        Wanted::Inputs(_, first) => {
+            Some(Route { asked: asked.iter().copied().collect(), first, functions: FxHashMap::default() })
+        }
+    };
     let mut pass = Pass {
         waiting: BinaryHeap::new(),
         gathered: FxHashMap::default(),
@@ -282,7 +300,7 @@ fn run(
         let grad = Edge::Leaf(leaf.clone()).hooked(grad);
         match &wanted {
             Wanted::Leaves => leaf.accumulate(grad)?,
-            Wanted::Inputs(_) => {
+            Wanted::Inputs(..) => {
                 results.insert(Target::Leaf(Arc::as_ptr(&leaf)), grad);
             }
         }

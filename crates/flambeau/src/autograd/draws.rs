@@ -52,7 +52,7 @@ impl<T, F: Fn(&mut Tape) -> &mut Option<T>> Drop for Restore<T, F> {
 }
 
 /// Runs the body and returns the draws it made. An enclosing recording gets them too.
-pub(super) fn record<T>(body: impl FnOnce() -> T) -> (T, Arc<[Draw]>) {
+pub(crate) fn record<T>(body: impl FnOnce() -> T) -> (T, Arc<[Draw]>) {
     let mut restore = Restore::new(|tape| &mut tape.recorded, Vec::new());
     let result = body();
     let draws = TAPE.with_borrow_mut(|tape| tape.recorded.take()).unwrap_or_default();

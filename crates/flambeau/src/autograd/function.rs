@@ -178,6 +178,11 @@ impl Function {
         lock(&self.inputs).iter().map(|input| input.edge.clone()).collect()
     }
 
+    /// Where the gradients of the inputs go, and what these look like.
+    pub fn inputs(&self) -> Vec<(Option<Edge>, Meta)> {
+        lock(&self.inputs).iter().map(|input| (input.edge.clone(), input.meta.clone())).collect()
+    }
+
     /// The gradients of the inputs. `keep` leaves the saved values for another pass.
     pub fn backward(
         self: &Arc<Self>,

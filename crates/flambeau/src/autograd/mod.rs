@@ -13,14 +13,14 @@ mod mode;
 pub(crate) use crate::op::{Saves, Vjp};
 pub(crate) use crate::tensor::{Autocast, refuse};
 pub use crate::tensor::{AutocastGuard, autocast, is_autocast_enabled, set_autocast_enabled};
-pub(crate) use backward::backward;
 pub use backward::{BackwardOptions, grad, grad_with};
+pub(crate) use backward::{backward, grad_since};
 pub use checkpoint::checkpoint;
 pub use custom::{Context, CustomFunction};
-pub(crate) use draws::drawn;
+pub(crate) use draws::{drawn, record as record_draws};
 pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
 #[cfg(not(target_arch = "wasm32"))]
 pub use gradcheck::{gradcheck_blocking, gradgradcheck_blocking};
 pub use hook::HookHandle;
+pub(crate) use mode::{Batching, OnBehalfOf, Region, current_line, current_region, is_batching};
 pub use mode::{GradModeGuard, is_grad_enabled, no_grad, no_grad_guard, set_grad_enabled};
-pub(crate) use mode::{current_line, current_region};

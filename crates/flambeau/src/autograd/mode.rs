@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(true) };
     static REGION: Cell<u32> = const { Cell::new(0) };
+    static BATCHING: Cell<bool> = const { Cell::new(false) };
     static LINE: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
 }
 static NEXT_REGION: AtomicU32 = AtomicU32::new(1);
@@ -74,13 +75,40 @@ pub(crate) struct Region {
 
 impl Region {
     pub fn enter() -> Region {
-        Region { before: REGION.replace(NEXT_REGION.fetch_add(1, Relaxed)) }
+        Region::reenter(NEXT_REGION.fetch_add(1, Relaxed))
+    }
+
+    /// One that was entered before.
+    pub fn reenter(region: u32) -> Region {
+        Region { before: REGION.replace(region) }
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
         REGION.set(self.before);
+    }
+}
+
+/// Does this thread record a function for one sample of a batch? What it makes then is nobody's pending work.
+pub(crate) fn is_batching() -> bool {
+    BATCHING.get()
+}
+
+/// Until dropped, this thread records a function for one sample of a batch.
+pub(crate) struct Batching {
+    before: bool,
+}
+
+impl Batching {
+    pub fn enter() -> Batching {
+        Batching { before: BATCHING.replace(true) }
+    }
+}
+
+impl Drop for Batching {
+    fn drop(&mut self) {
+        BATCHING.set(self.before);
     }
 }
 

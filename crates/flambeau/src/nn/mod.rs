@@ -20,4 +20,5 @@ pub use forward::{Forward, ForwardOutput};
 pub use layers::*;
 pub use mode::Mode;
 pub use module::{Module, Part};
+pub(crate) use parameter::Substitute;
 pub use parameter::{Buffer, Parameter};

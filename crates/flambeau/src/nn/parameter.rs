@@ -285,6 +285,42 @@ impl std::fmt::Debug for Parameter {
 #[derive(Clone, Debug)]
 pub struct Buffer(Arc<Slot>);
 
+/// Another value in a slot, with its history, until it is dropped: then the slot has the value from before.
+pub(crate) enum Substitute {
+    Parameter(Parameter, Tensor, bool),
+    Buffer(Buffer, Tensor),
+}
+
+impl Substitute {
+    /// `op` is what errors name.
+    pub fn of_parameter(op: &'static str, parameter: &Parameter, value: &Tensor) -> Result<Substitute> {
+        parameter.slot().check(op, value)?;
+        let before = std::mem::replace(&mut *lock(&parameter.slot().value), value.clone());
+        // The slot's own leaf would take the place of the value's history.
+        let required = parameter.requires_grad();
+        parameter.set_requires_grad(false);
+        Ok(Substitute::Parameter(parameter.clone(), before, required))
+    }
+
+    pub fn of_buffer(op: &'static str, buffer: &Buffer, value: &Tensor) -> Result<Substitute> {
+        buffer.slot().check(op, value)?;
+        let before = std::mem::replace(&mut *lock(&buffer.slot().value), value.clone());
+        Ok(Substitute::Buffer(buffer.clone(), before))
+    }
+}
+
+impl Drop for Substitute {
+    fn drop(&mut self) {
+        match self {
+            Substitute::Parameter(parameter, before, required) => {
+                *lock(&parameter.slot().value) = before.clone();
+                parameter.set_requires_grad(*required);
+            }
+            Substitute::Buffer(buffer, before) => *lock(&buffer.slot().value) = before.clone(),
+        }
+    }
+}
+
 slot_methods!(Buffer);
 
 impl Buffer {

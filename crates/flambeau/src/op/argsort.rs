@@ -3,6 +3,7 @@
 //! On the GPU a bitonic network sorts (key, index) pairs. Keys are integers in the order of the values, with NaN as
 //! the largest number, so the index settles every tie and the result is the one stable order.
 
+use super::batch::{BatchCall, Batched};
 use super::case::{self, Along, Case, along_rows};
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Saves, Tensor, Vjp, not_differentiable};
@@ -163,6 +164,10 @@ impl Listed for ArgSort {
             |case: &Case| matches!(case.inputs[0].layout, case::Layout::Expanded | case::Layout::Embedded);
         let smooth = |case: Case| if has_ties(&case) { case.not_smooth() } else { case };
         order.map(Case::without_gradient).chain(sorts.map(smooth)).collect()
+    }
+
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.leading()
     }
 }
 

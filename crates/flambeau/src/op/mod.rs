@@ -12,6 +12,7 @@
 
 pub(crate) mod argsort;
 pub(crate) mod attention;
+pub(crate) mod batch;
 pub(crate) mod case;
 mod compact;
 pub(crate) mod composite;
@@ -106,6 +107,8 @@ pub(crate) enum Op {
     Composite(CompositeOp),
     /// Stands for an input that a derivative rule did not ask to keep; evaluating it is an error.
     Unsaved,
+    /// Stands for one sample of a batch while a function is being batched (`func::vmap`); evaluating it is an error.
+    Placeholder,
 }
 
 impl Op {
@@ -122,6 +125,7 @@ impl Op {
             Op::Gather { .. } => "gather",
             Op::Reduce(reduce) => reduce.kind.name(),
             Op::Unsaved => "unsaved",
+            Op::Placeholder => "placeholder",
             Op::Structured(op) => op.name(),
             Op::Composite(op) => op.kind.name,
         }
@@ -152,7 +156,8 @@ impl Op {
             | Op::Healthy
             | Op::Cast
             | Op::View(_)
-            | Op::Unsaved => Saves::NOTHING,
+            | Op::Unsaved
+            | Op::Placeholder => Saves::NOTHING,
             Op::Structured(op) => op.saves(),
             Op::Composite(op) => op.kind.saves,
         }
@@ -168,7 +173,9 @@ impl Op {
             Op::Reduce(reduce) => reduce.vjp(v),
             Op::Structured(op) => op.vjp(v),
             Op::Composite(op) => op.kind.vjp.unwrap_or(|v, _| not_differentiable(v))(v, &op.settings),
-            Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy | Op::Unsaved => not_differentiable(v),
+            Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy | Op::Unsaved | Op::Placeholder => {
+                not_differentiable(v)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! the interpreter ([`Structured`]), its names and its samples for the self-test ([`Listed`]), and its methods in other
 //! languages ([`Methods`]), all in its own file or folder. The list in `op/mod.rs` is the only place that names them all.
 
+use super::batch::{BatchCall, Batched};
 use super::case::Case;
 use super::{Grads, Meta, Saves, Vjp};
 use crate::calls::Methods;
@@ -44,6 +45,12 @@ pub(crate) trait Listed: Structured + Methods {
 
     /// What the self-test runs.
     fn samples() -> Vec<Case>;
+
+    /// The results for all samples of a batch, where some inputs have a value for each of them. Unless it says otherwise, it
+    /// is computed once for each sample.
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.one_by_one()
+    }
 }
 
 /// A primitive of which the list knows only what all of them have: a program that never makes one, as a page that transforms nothing,
@@ -116,6 +123,16 @@ macro_rules! structured {
                 }
             }
 
+            /// The results for all samples of a batch.
+            pub fn batch(&self, call: &batch::BatchCall) -> Result<batch::Batched> {
+                match self {
+                    $(StructuredOp::$variant(op) => {
+                        let op = structured!(@typed $type, op $(, $shared)?);
+                        <$type as Listed>::batch(op, call)
+                    })*
+                }
+            }
+
             /// The names that its nodes may have, if ops on tensors make them.
             pub fn names(&self) -> &'static [&'static str] {
                 match self {
@@ -142,6 +159,11 @@ macro_rules! structured {
     (@deref $op:ident) => { $op };
     (@deref $op:ident, shared) => { &**$op };
     (@deref $op:ident, apart) => { &**$op };
+    (@typed $type:ty, $op:ident) => { $op };
+    (@typed $type:ty, $op:ident, shared) => { &**$op };
+    (@typed $type:ty, $op:ident, apart) => {{
+        $op.as_any().downcast_ref::<$type>().expect("an entry of the list has the type it names")
+    }};
     (@kernels $op:ident) => { Arc::new($op.clone()) };
     (@kernels $op:ident, shared) => { $op.clone() };
     (@kernels $op:ident, apart) => { $op.kernels() };

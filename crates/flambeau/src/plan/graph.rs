@@ -46,6 +46,11 @@ impl Graph {
         &self.nodes[value.node as usize].outputs[value.output as usize]
     }
 
+    /// Does it need a value that no evaluation has?
+    pub fn has_placeholder(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node.op, Some(Op::Placeholder)))
+    }
+
     pub fn node(&self, value: Ref) -> &GraphNode {
         &self.nodes[value.node as usize]
     }

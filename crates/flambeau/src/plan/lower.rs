@@ -254,7 +254,7 @@ impl<'a> Emitter<'a> {
                 let inner = this.paths.of(Step::Inner(value.node));
                 InstKind::Reduce { arg: this.emit(node.inputs[0], inner), reduce: reduce.clone() }
             }),
-            op @ (Op::Structured(_) | Op::Composite(_) | Op::Unsaved) => {
+            op @ (Op::Structured(_) | Op::Composite(_) | Op::Unsaved | Op::Placeholder) => {
                 unreachable!("{} is never fused", op.name())
             }
         }

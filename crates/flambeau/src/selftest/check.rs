@@ -79,8 +79,15 @@ async fn judge(case: &Case, device: &Device, truth: &Device, report: &mut CaseRe
     Ok(())
 }
 
+/// The default relative tolerance of a result, and the case's own.
+pub(super) fn tolerances(case: &Case, dtype: DType) -> (f64, f64) {
+    let coarsest = case.inputs.iter().any(|input| input.dtype == DType::F16);
+    let default = if coarsest && dtype.is_float() { rtol(DType::F16) } else { rtol(dtype) };
+    (default, case.tolerance.map_or(default, |(rtol, _)| rtol.max(default)))
+}
+
 /// Compares what the device computes with what the interpreter says.
-async fn compare(
+pub(super) async fn compare(
     what: &str,
     case: &Case,
     actual: &[&Tensor],
@@ -91,9 +98,7 @@ async fn compare(
     for (index, (tensor, (got, want))) in actual.iter().zip(got.iter().zip(expected)).enumerate() {
         report.checks += 1;
         let dtype = tensor.dtype();
-        let coarsest = case.inputs.iter().any(|input| input.dtype == DType::F16);
-        let default = if coarsest && dtype.is_float() { rtol(DType::F16) } else { rtol(dtype) };
-        let relative = case.tolerance.map_or(default, |(rtol, _)| rtol.max(default));
+        let (default, relative) = tolerances(case, dtype);
         let absolute = match (dtype.is_float(), case.edges) {
             (true, false) => ATOL.max(default),
             (true, true) => LEAST,
@@ -156,7 +161,7 @@ async fn differences(case: &Case, device: &Device, report: &mut CaseReport) -> R
 /// A case's graph on one device.
 pub(super) struct Built {
     /// The float leaves, which require gradients.
-    leaves: Vec<Tensor>,
+    pub leaves: Vec<Tensor>,
     pub result: Tensor,
 }
 
@@ -173,7 +178,7 @@ impl Built {
     }
 
     /// The gradients of Σ wᵢ·resultᵢ with fixed weights between 0.5 and 1.5, so that no two elements count the same.
-    fn gradients(&self) -> Result<Vec<Tensor>> {
+    pub fn gradients(&self) -> Result<Vec<Tensor>> {
         let y = &self.result;
         let weights = Input::new(y.shape(), y.dtype(), (0.5, 1.5));
         let weights = weights.leaf(&weights.leaf_values(100), y.dtype(), y.device())?;

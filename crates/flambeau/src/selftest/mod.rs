@@ -8,10 +8,11 @@
 //!   bring theirs along (`op::case` says what a case is);
 //! - `input`: how inputs are made and laid out;
 //! - `errors`: calls that must be refused;
-//! - `check`: how a case is judged;
+//! - `check`: how a case is judged; `batched`: how one is in a batch;
 //! - `random_graph`: random graphs, their judgement and their shrinking;
 //! - `training`: the run that is the same everywhere.
 
+mod batched;
 mod check;
 #[cfg(test)]
 mod completeness;
@@ -148,6 +149,32 @@ pub async fn op_suite(
     let refused = errors::run(device, &truth);
     progress(&refused);
     report.take(&refused);
+    report
+}
+
+/// Runs cases on a device for a batch of samples at once ([`func::vmap`](crate::func::vmap)) and for one after the other; values and
+/// gradients must agree.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// # pollster::block_on(async {
+/// let mut cases = flambeau::selftest::cases();
+/// cases.truncate(3);
+/// let report = flambeau::selftest::batched_suite(&Device::cpu(), cases, |_| ()).await;
+/// assert_eq!((report.cases, report.failures.len()), (3, 0));
+/// # });
+/// ```
+pub async fn batched_suite(
+    device: &Device,
+    cases: Vec<Case>,
+    mut progress: impl FnMut(&CaseReport),
+) -> SuiteReport {
+    let mut report = SuiteReport::on(device);
+    for case in cases {
+        let result = batched::run(&case, device).await;
+        progress(&result);
+        report.take(&result);
+    }
     report
 }
 

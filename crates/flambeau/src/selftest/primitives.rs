@@ -42,8 +42,8 @@ pub(super) fn is_listed(op: &Op) -> bool {
             | View::Window { .. },
         ) => true,
         Op::Structured(op) => !op.names().is_empty(),
-        // Not made by ops on tensors: the optimizer's guard, and a stand-in that is never evaluated.
-        Op::Healthy | Op::Unsaved => false,
+        // Not made by ops on tensors: the optimizer's guard, and stand-ins that are never evaluated.
+        Op::Healthy | Op::Unsaved | Op::Placeholder => false,
         // Made of others.
         Op::Composite(_) => false,
     }

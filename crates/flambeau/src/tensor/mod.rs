@@ -290,6 +290,13 @@ impl Tensor {
         Ok(Tensor::from_parts(Value { node, output: 0 }, None))
     }
 
+    /// Stands for one sample of a batch.
+    pub(crate) fn placeholder(meta: Meta, device: &Device) -> Result<Tensor> {
+        let state = State::Pending { op: Op::Placeholder, inputs: SmallVec::new(), data: SmallVec::new() };
+        let node = Node::new(device.clone(), smallvec![meta], Location::caller(), state)?;
+        Ok(Tensor::from_parts(Value { node, output: 0 }, None))
+    }
+
     /// Is it a choice between two values, still to be made, by this condition, or made so by its composite?
     pub(crate) fn is_chosen_by(&self, condition: &Tensor) -> bool {
         match &*self.value.node.state() {
@@ -466,7 +473,7 @@ impl Tensor {
 
     fn describe_plan(&self, describe: impl Fn(&Plan, &Graph, PlanOptions) -> String) -> String {
         let snapshot = graph::capture(std::slice::from_ref(&self.value), |_| false);
-        if snapshot.targets.is_empty() {
+        if snapshot.targets.is_empty() || snapshot.graph().has_placeholder() {
             return String::new();
         }
         let options = self.device().backend().plan_options();

@@ -17,6 +17,7 @@ mod elementwise_values;
 mod evaluation_orders;
 mod fft;
 mod first_values;
+mod func;
 mod functional;
 mod golden;
 mod gpu_backend;

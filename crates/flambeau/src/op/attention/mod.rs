@@ -21,6 +21,7 @@ mod units;
 mod weighing;
 mod wgsl;
 
+use super::batch::{BatchCall, Batched, Sample, batched_draw, folded, unfolded};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, not_differentiable};
@@ -328,6 +329,33 @@ impl Listed for Attention {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    /// Samples are further batches of queries, keys and values.
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        if self.dropout && !call.draws_differ {
+            return call.one_by_one();
+        }
+        let batches = call.inputs[0].tensor().shape()[usize::from(call.inputs[0].is_each())];
+        let operand = |(index, input): (usize, &Sample)| match input {
+            // A mask may be one for all batches.
+            Sample::Same(mask) if index == self.operands() && mask.shape()[0] == 1 => Ok(mask.clone()),
+            _ => {
+                let each = call.each(index)?;
+                let shape = each.shape().with(1, batches);
+                folded(&if index == self.operands() { each.try_expand(&shape)? } else { each })
+            }
+        };
+        let inputs = call.inputs.iter().enumerate().map(operand).collect::<Result<Vec<_>>>()?;
+        let folded = |meta: &Meta| Meta::new(meta.shape.with(0, call.size * meta.shape[0]), meta.dtype);
+        let mut data: SmallVec<[Scalar; 8]> = SmallVec::from_slice(call.data);
+        if self.dropout {
+            data[1..5].copy_from_slice(&batched_draw(&call.data[1..5]));
+        }
+        let (inputs, outputs) =
+            (inputs.iter().collect::<Vec<_>>(), call.outputs.iter().map(folded).collect());
+        let results = Tensor::from_op_multi(call.op.clone(), &inputs, outputs, &data)?;
+        results.iter().zip(call.outputs).map(|(result, meta)| unfolded(result, call.size, meta)).collect()
     }
 }
 

@@ -25,6 +25,7 @@ mod tests;
 mod units;
 mod wgsl;
 
+use super::batch::{BatchCall, Batched, Sample, folded, unfolded};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
@@ -37,6 +38,7 @@ use crate::op::Autocast;
 use crate::shader::fits_shader;
 use crate::shape::{Shape, product};
 use half::f16;
+use smallvec::smallvec;
 use std::sync::Arc;
 
 /// Which of the three tensors is computed from the other two.
@@ -291,5 +293,40 @@ impl Listed for Conv {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    /// With one weight for all samples their images are those of one convolution; else every sample has groups of its own.
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        let (samples, meta) = (call.size, &call.outputs[0]);
+        if samples == 0 {
+            return call.one_by_one();
+        }
+        if let (Direction::Forward | Direction::Input, Sample::Same(weight)) =
+            (self.direction, &call.inputs[1])
+        {
+            let shape = meta.shape.with(0, samples * meta.shape[0]);
+            let images = self.apply(&folded(&call.each(0)?)?, weight, &shape)?;
+            return Ok(smallvec![unfolded(&images, samples, meta)?]);
+        }
+        let grouped = Conv { groups: samples * self.groups, ..self.clone() };
+        // (S, N, C, …) to (N, S·C, …), and back.
+        let side_by_side = |x: &Tensor| {
+            let sizes = x.shape().dims();
+            let shape = [sizes[1], sizes[0] * sizes[2]].into_iter().chain(sizes[3..].iter().copied());
+            x.try_transpose(0, 1)?.try_reshape(Shape::from_iter(shape))
+        };
+        let (a, b) = (side_by_side(&call.each(0)?)?, call.each(1)?);
+        let result = match self.direction {
+            Direction::Forward | Direction::Input => {
+                let shape = meta.shape.with(1, samples * meta.shape[1]);
+                let result = grouped.apply(&a, &folded(&b)?, &shape)?;
+                result.try_reshape(meta.shape.inserted(1, samples))?.try_transpose(0, 1)?
+            }
+            Direction::Weight => {
+                let shape = meta.shape.with(0, samples * meta.shape[0]);
+                unfolded(&grouped.apply(&a, &side_by_side(&b)?, &shape)?, samples, meta)?
+            }
+        };
+        Ok(smallvec![result])
     }
 }

@@ -20,6 +20,7 @@ mod schedule;
 mod tests;
 mod wgsl;
 
+use super::batch::{BatchCall, Batched};
 use super::case::Case;
 use super::structured::{Apart, Exact, Listed, Structured};
 use super::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
@@ -182,6 +183,10 @@ impl Listed for Dft {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.by_structured(StructuredOp::Dft(Apart::new(Dft { dim: self.dim + 1, ..self.clone() })))
     }
 }
 

@@ -15,6 +15,7 @@ mod tiled;
 pub(super) mod tiling;
 mod units;
 
+use super::batch::{BatchCall, Batched, Sample, folded, unfolded};
 use super::case::Case;
 use super::parts::sum_of_parts;
 use super::structured::{Exact, Listed, Structured};
@@ -30,6 +31,7 @@ use crate::shape::product;
 use crate::tensor::ContractedDims;
 use cpu::{float_product, integer_product};
 use half::f16;
+use smallvec::smallvec;
 use tiling::Choice;
 
 /// C = A·B over the last two dimensions; the others are batches of equal size.
@@ -195,6 +197,17 @@ impl Listed for MatMul {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    /// Batches are leading dimensions. Where all samples are multiplied by one matrix, their rows are those of one product.
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        let meta = &call.outputs[0];
+        match &call.inputs {
+            [Sample::Each(a), Sample::Same(b)] if b.rank() == 2 => {
+                Ok(smallvec![unfolded(&folded(a)?.product(b)?, call.size, meta)?])
+            }
+            _ => call.leading(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod methods;
 mod samples;
 mod wgsl;
 
+use super::batch::{BatchCall, Batched};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
@@ -379,5 +380,9 @@ impl Listed for Pool {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.leading()
     }
 }

@@ -20,6 +20,7 @@ mod sequence;
 pub(crate) mod step;
 mod wgsl;
 
+use super::batch::{BatchCall, Batched, Sample, folded};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, not_differentiable};
@@ -231,6 +232,43 @@ impl Listed for Recurrence {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    /// With one weight for all samples they are further sequences.
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        // Weights, and the bias of a GRU.
+        let is_shared = |index: usize, rank: usize| index == 1 || rank == 1;
+        let rank = |input: &Sample| input.tensor().rank() - usize::from(input.is_each());
+        if call
+            .inputs
+            .iter()
+            .enumerate()
+            .any(|(index, input)| input.is_each() && is_shared(index, rank(input)))
+        {
+            return call.one_by_one();
+        }
+        // (S, T, B, …) to (T, S·B, …), or (S, B, …) to (S·B, …); and back.
+        let operand = |(index, input): (usize, &Sample)| match (is_shared(index, rank(input)), rank(input)) {
+            (true, _) => Ok(input.tensor().clone()),
+            (false, 3) => {
+                let (each, shape) = (call.each(index)?, input.tensor().shape());
+                let [.., steps, batch, width] = shape.dims() else { unreachable!("three dimensions") };
+                each.try_transpose(0, 1)?.try_reshape([*steps, call.size * batch, *width])
+            }
+            _ => folded(&call.each(index)?),
+        };
+        let inputs = call.inputs.iter().enumerate().map(operand).collect::<Result<Vec<_>>>()?;
+        let dim = |meta: &Meta| meta.shape.rank() - 2;
+        let wide = |meta: &Meta| {
+            Meta::new(meta.shape.with(dim(meta), call.size * meta.shape[dim(meta)]), meta.dtype)
+        };
+        let (inputs, outputs) = (inputs.iter().collect::<Vec<_>>(), call.outputs.iter().map(wide).collect());
+        let results = Tensor::from_op_multi(call.op.clone(), &inputs, outputs, call.data)?;
+        let narrow = |(result, meta): (&Tensor, &Meta)| {
+            let apart = result.try_reshape(meta.shape.inserted(dim(meta), call.size))?;
+            if dim(meta) == 0 { Ok(apart) } else { apart.try_transpose(0, 1) }
+        };
+        results.iter().zip(call.outputs).map(narrow).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod wgsl;
 
+use super::batch::{BatchCall, Batched};
 use super::case::{Along, Case, along_rows};
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, twins};
@@ -193,6 +194,10 @@ impl Listed for Scan {
             ("reversed cumsum", |x, dim| x.accumulated("cumsum", ScanKind::Sum, dim, true), &[64, 257, 1030]),
         ];
         ops.into_iter().flat_map(|(name, op, lengths)| along_rows(name, op, lengths)).collect()
+    }
+
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.by_structured(StructuredOp::Scan(Scan { dim: self.dim + 1, ..self.clone() }))
     }
 }
 

@@ -4,10 +4,11 @@
 mod ordered;
 mod samples;
 
+use super::batch::{BatchCall, Batched};
 use super::case::Case;
 use super::elementwise::Operand;
 use super::structured::{Exact, Listed, Structured};
-use super::{Grads, Meta, Saves, Tensor, Vjp};
+use super::{Grads, Meta, Saves, StructuredOp, Tensor, Vjp};
 use crate::calls::methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -234,6 +235,10 @@ impl Listed for Scatter {
 
     fn samples() -> Vec<Case> {
         samples::samples()
+    }
+
+    fn batch(&self, call: &BatchCall) -> Result<Batched> {
+        call.by_structured(StructuredOp::Scatter(Scatter { dim: self.dim + 1, mode: self.mode }))
     }
 }
 

@@ -68,7 +68,7 @@ fn fits(graph: &Graph, node: &GraphNode) -> bool {
             out.shape == kept && out.dtype == reduce.kind.result(input.dtype)
         }
         (Some(Op::Cast | Op::View(_) | Op::Gather { .. } | Op::Reduce(_)), _) => false,
-        (Some(Op::Structured(_) | Op::Composite(_) | Op::Unsaved), _) => true,
+        (Some(Op::Structured(_) | Op::Composite(_) | Op::Unsaved | Op::Placeholder), _) => true,
     }
 }
 
