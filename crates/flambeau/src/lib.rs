@@ -39,6 +39,7 @@ pub mod fft;
 mod host;
 pub mod io;
 mod ir;
+pub mod linalg;
 mod memory;
 pub mod nn;
 mod op;
