@@ -138,15 +138,15 @@ pub(super) fn qr() -> Vec<Case> {
     cases
 }
 
-/// V sin(w) Vᵀ, which is made of everything and does not depend on signs.
+/// V sin(w / n) Vᵀ, which is made of everything and does not depend on signs.
 fn of_eigenvectors(x: &Tensor) -> Result<Tensor> {
     let x = spread(x)?;
     let (w, v) = (&x + transposed(&x)?).eigh_factors()?;
-    v.try_mul(&(w * 0.3).try_sin()?.try_unsqueeze(-2)?)?.try_matmul(&transposed(&v)?)
+    v.try_mul(&(w / x.size(-1).max(1) as f64).try_sin()?.try_unsqueeze(-2)?)?.try_matmul(&transposed(&v)?)
 }
 
 pub(super) fn eigh() -> Vec<Case> {
-    let mut cases = square("eigh V sin(w) Vᵀ", of_eigenvectors);
+    let mut cases = square("eigh V sin(w / n) Vᵀ", of_eigenvectors);
     cases.extend(square("eigh w", |x| {
         let x = spread(x)?;
         Ok((&x + transposed(&x)?).eigh_factors()?.0)
@@ -154,17 +154,17 @@ pub(super) fn eigh() -> Vec<Case> {
     cases
 }
 
-/// U sin(s) Vᵀ.
+/// U sin(s / n) Vᵀ.
 fn of_singular_vectors(x: &Tensor) -> Result<Tensor> {
     let (u, s, vt) = spread(x)?.svd_factors()?;
-    u.try_mul(&(s * 0.3).try_sin()?.try_unsqueeze(-2)?)?.try_matmul(&vt)
+    u.try_mul(&(s / x.size(-1).max(1) as f64).try_sin()?.try_unsqueeze(-2)?)?.try_matmul(&vt)
 }
 
 pub(super) fn svd() -> Vec<Case> {
-    let mut cases = square("svd U sin(s) Vᵀ", of_singular_vectors);
+    let mut cases = square("svd U sin(s / n) Vᵀ", of_singular_vectors);
     cases.extend(square("svd s", |x| Ok(spread(x)?.svd_factors()?.1)));
     for shape in OBLONG.into_iter().filter(|shape| shape[shape.len() - 2] >= shape[shape.len() - 1]) {
-        cases.push(case("svd U sin(s) Vᵀ", &[shape], |x| of_singular_vectors(&x[0])));
+        cases.push(case("svd U sin(s / n) Vᵀ", &[shape], |x| of_singular_vectors(&x[0])));
         cases.push(case("svd s", &[shape], |x| Ok(spread(&x[0])?.svd_factors()?.1)));
     }
     cases

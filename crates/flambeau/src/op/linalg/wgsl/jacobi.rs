@@ -251,7 +251,8 @@ impl<'a> Jacobi<'a> {
                 if (abs(pq) > {least}) {{
                     let zeta = (qq - pp) / (2.0 * pq);
                     let tangent = select(-1.0, 1.0, zeta >= 0.0) / (abs(zeta) + sqrt(fma(zeta, zeta, 1.0)));
-                    let cosine = inverseSqrt(fma(tangent, tangent, 1.0));
+                    // (`inverseSqrt` may be an estimate, and V would lose its orthogonality with each rotation.)
+                    let cosine = 1.0 / sqrt(fma(tangent, tangent, 1.0));
                     angle = vec2<f32>(cosine, tangent * cosine);
                     rotated = 1u;
                 }}
