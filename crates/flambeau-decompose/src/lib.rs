@@ -147,7 +147,7 @@ fn plain_lu<T: RealField + Copy>(m: usize, n: usize, a: &mut [T], rows: &mut [i3
         for i in k + 1..m {
             let factor = a[i * n + k] / a[k * n + k];
             a[i * n + k] = factor;
-            (k + 1..n).for_each(|j| a[i * n + j] = a[i * n + j] - factor * a[k * n + j]);
+            (k + 1..n).for_each(|j| a[i * n + j] -= factor * a[k * n + j]);
         }
     }
 }
@@ -165,7 +165,7 @@ fn solve_of<T: RealField + Copy>(n: usize, k: usize, a: &[T], b: &mut [T], shape
 
 fn qr_of<T: RealField + Copy>(m: usize, n: usize, a: &[T], q: &mut [T], r: &mut [T], par: Par) {
     let mut a = columns(a, m, n);
-    let c = if m == 0 { 0 } else { q.len() / m };
+    let c = q.len().checked_div(m).unwrap_or(0);
     let (k, block) = (m.min(n), qr::no_pivoting::factor::recommended_block_size::<T>(m, n));
     let mut factor = Mat::<T>::zeros(block, k);
     let req = qr::no_pivoting::factor::qr_in_place_scratch::<T>(m, n, block, par, Default::default());

@@ -13,7 +13,7 @@ const SWEEPS: usize = 40;
 
 /// cos and sin of the rotation of p and q after which their product is zero, if it is not so already.
 fn rotation<T: RealField + Copy>(pp: T, qq: T, pq: T, least: T) -> Option<(T, T)> {
-    if !(pq.abs() > least) {
+    if pq.abs() <= least {
         return None;
     }
     let zeta = (qq - pp) / (pq + pq);

@@ -97,11 +97,11 @@ impl Structured for Lu {
         let mut beside = None;
         if m > n {
             let (l2, gl2) = (packed.try_narrow(-2, k, m - k)?, grad.try_narrow(-2, k, m - k)?);
-            phi_u = phi_u - transposed(&l2)?.try_matmul(&gl2)?;
+            phi_u -= transposed(&l2)?.try_matmul(&gl2)?;
             beside = Some((by_u(&gl2)?, -2));
         } else if n > m {
             let (u2, gu2) = (packed.try_narrow(-1, k, n - k)?, grad.try_narrow(-1, k, n - k)?);
-            phi_l = phi_l - gu2.try_matmul(&transposed(&u2)?)?;
+            phi_l -= gu2.try_matmul(&transposed(&u2)?)?;
             beside = Some((lt.triangular(&gu2, true, true)?, -1));
         }
         let phi = phi_l.try_tril(-1)? + phi_u.try_triu(0)?;

@@ -106,7 +106,7 @@ impl Structured for Svd {
         let inner = inner.expect("a rule runs where a result has a gradient");
         let mut left = u.try_matmul(&inner)?;
         if let Some(outside) = outside {
-            left = left + outside;
+            left += outside;
         }
         Ok(vec![Some(left.try_matmul(vt)?)])
     }
