@@ -1,10 +1,11 @@
 """PyTorch doing the work of `flambeau bench`: f32 without TF32, pipelined, medians of five.
 
-Usage: pytorch.py cuda|cpu [full|new|fft]
+Usage: pytorch.py cuda|cpu [full|new|fft|linalg]
 
 Prints one JSON object: version, device, and the figures of each way to run (eager; on CUDA also as a graph).
 Without `full`, a CPU leaves out the two large models. With `new`: what is new to the process instead (first steps, a new
-length each step, and single evaluations). With `fft`: Fourier transforms alone.
+length each step, and single evaluations). With `fft`: Fourier transforms alone. With `linalg`:
+decompositions of matrices alone, on a CPU NumPy's as well.
 """
 
 import json
@@ -20,6 +21,7 @@ KIND = sys.argv[1]
 FULL = KIND == "cuda" or "full" in sys.argv[2:]
 NEW = "new" in sys.argv[2:]
 FFT = "fft" in sys.argv[2:]
+LINALG = "linalg" in sys.argv[2:]
 DEVICE = torch.device(KIND)
 CLASSES = 10
 SYMBOLS, TOKENS = 65, 256
@@ -251,6 +253,25 @@ def transforms():
     return figures
 
 
+def decompositions(numpys=False):
+    """Microseconds of decompositions: the work of `flambeau bench linalg`, by PyTorch or by NumPy."""
+    import numpy as np
+
+    linalg = np.linalg if numpys else torch.linalg
+    figures = {}
+    for shape in ((1, 1024, 1024), (10000, 32, 32)):
+        x = torch.randn(*shape, device=DEVICE)
+        a = x @ x.transpose(-2, -1) + shape[-1] * torch.eye(shape[-1], device=DEVICE)
+        a = a.numpy() if numpys else a
+        for name in ("cholesky", "lu_factor", "qr", "eigh", "svd"):
+            if not hasattr(linalg, name):
+                continue
+            function = getattr(linalg, name)
+            call = (lambda: function(a, full_matrices=False)) if name == "svd" else (lambda: function(a))
+            figures[f"{name.removesuffix('_factor')} {shape[0]} x {shape[1]}"] = seconds(call) * 1e6
+    return figures
+
+
 def training(graph):
     """Microseconds of training steps."""
     steps = [("mlp", Mlp, images(784), b) for b in (32, 128)]
@@ -321,7 +342,9 @@ def main():
         device = f"CPU with {torch.get_num_threads()} threads"
     else:
         device = torch.cuda.get_device_name()
-    if FFT:
+    if LINALG:
+        columns = {"eager": decompositions()} | ({"NumPy": decompositions(numpys=True)} if KIND == "cpu" else {})
+    elif FFT:
         columns = {"eager": transforms()}
     elif NEW:
         columns = {"eager": {**first_steps(), **ragged(), **single_evaluations()}}

@@ -33,6 +33,7 @@ const ORDER: &[&str] = &[
     "reference",
     "complex",
     "fft",
+    "linalg",
     "io",
     "nn",
     "func",

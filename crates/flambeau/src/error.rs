@@ -58,6 +58,18 @@ pub enum Error {
         /// The line that created the node.
         location: String,
     },
+    /// A matrix that a decomposition cannot take: it is singular, or not positive definite.
+    #[error("{op}: matrix {batch} of the batch is {what} (node created at {location})")]
+    Matrix {
+        /// The op.
+        op: &'static str,
+        /// The matrix's number, counted along all leading dimensions.
+        batch: usize,
+        /// What it is.
+        what: &'static str,
+        /// The line that created the node.
+        location: String,
+    },
     /// Debug mode found a NaN in a result.
     #[error("{op}: the result has a NaN (node created at {location})")]
     NotANumber {
@@ -184,7 +196,10 @@ impl Error {
 
     /// The same error, naming the line that created the node.
     pub(crate) fn at(mut self, line: &std::panic::Location) -> Self {
-        if let Error::IndexOutOfRange { location, .. } | Error::NotANumber { location, .. } = &mut self {
+        if let Error::IndexOutOfRange { location, .. }
+        | Error::NotANumber { location, .. }
+        | Error::Matrix { location, .. } = &mut self
+        {
             *location = line.to_string();
         }
         self

@@ -40,6 +40,7 @@ pub mod func;
 mod host;
 pub mod io;
 mod ir;
+pub mod linalg;
 mod memory;
 pub mod nn;
 mod op;

@@ -4,6 +4,7 @@
 mod cold;
 mod counts;
 mod fft;
+mod linalg;
 mod matmul;
 mod ops;
 mod overhead;
@@ -34,6 +35,8 @@ enum What {
     Ops(ops::Options),
     /// Fourier transforms, in GB/s.
     Fft(fft::Options),
+    /// Decompositions of matrices, one large and many small ones.
+    Linalg(linalg::Options),
     /// Training steps of four models.
     Train(train::Options),
     /// The first training step of a process.
@@ -56,6 +59,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Matmul(_) => "matmul",
         What::Ops(_) => "ops",
         What::Fft(_) => "fft",
+        What::Linalg(_) => "linalg",
         What::Train(_) => "train",
         What::Cold(_) => "cold",
         What::Ragged(_) => "ragged",
@@ -67,6 +71,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Matmul(options) => matmul::run(device, options, output).await?,
         What::Ops(options) => ops::run(device, options, output).await?,
         What::Fft(options) => fft::run(device, options, output).await?,
+        What::Linalg(options) => linalg::run(device, options, output).await?,
         What::Train(options) => train::run(device, options, output).await?,
         What::Cold(options) => cold::run(device, options, output).await?,
         What::Ragged(options) => ragged::run(device, options, output).await?,
@@ -76,6 +81,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
             "matmul": matmul::run(device, &matmul::Options::default(), output).await?,
             "ops": ops::run(device, &ops::Options::default(), output).await?,
             "fft": fft::run(device, &fft::Options::default(), output).await?,
+            "linalg": linalg::run(device, &linalg::Options::default(), output).await?,
             "train": train::run(device, &train::Options::default(), output).await?,
             "ragged": ragged::run(device, &ragged::Options::default(), output).await?,
         }),

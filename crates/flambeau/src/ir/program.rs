@@ -146,6 +146,8 @@ impl Program {
 pub(crate) enum Checked {
     /// An index outside a dimension of this size; the value is the index.
     Index { op: &'static str, size: usize },
+    /// A matrix that cannot be decomposed; the value is its number in the batch.
+    Matrix { op: &'static str, what: &'static str },
     /// A number that is not finite; the value is its place.
     Finite(FiniteCheck),
     /// A NaN in a result, found in debug mode.
@@ -159,6 +161,7 @@ impl Checked {
             &Checked::Index { op, size } => {
                 Error::IndexOutOfRange { op, index: i64::from(value as i32), size, location }
             }
+            &Checked::Matrix { op, what } => Error::Matrix { op, batch: value as usize, what, location },
             Checked::Finite(check) => check.error(value as usize),
             Checked::Nan => Error::NotANumber { op: "debug check", location },
         }

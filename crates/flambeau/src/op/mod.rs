@@ -1,8 +1,8 @@
 //! The op table: every primitive the library has, each in one place.
 //!
 //! - An elementwise primitive is one entry in `elementwise/`: docs, CPU and WGSL expression, derivative, samples.
-//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, Fourier transform, scan, sort,
-//!   scatter) is one file or folder,
+//! - A structured primitive (matmul, convolution, pooling, attention, recurrence, Fourier transform, decompositions of
+//!   matrices, scan, sort, scatter) is one file or folder,
 //!   which has all of it (`structured` says what that is), and an entry of the list below.
 //! - Views, reductions, gathers and the sources (constants, ramps, random bits) are what fused kernels are
 //!   made of: the planner and the two code generators know them by name.
@@ -22,6 +22,7 @@ pub(crate) mod dft;
 pub(crate) mod elementwise;
 pub(crate) mod finite;
 pub(crate) mod gather;
+pub(crate) mod linalg;
 pub(crate) mod matmul;
 pub(crate) mod pack;
 mod parts;
@@ -71,6 +72,18 @@ structured! {
     Attention(attention::Attention);
     /// The discrete Fourier transform along a dimension.
     Dft(dft::Dft, apart);
+    /// Symmetric matrices as L Lᵀ.
+    Cholesky(linalg::Cholesky, apart);
+    /// Matrices as L U, their rows exchanged.
+    Lu(linalg::Lu, apart);
+    /// Triangular systems of equations.
+    Triangular(linalg::Triangular, apart);
+    /// Matrices as Q R.
+    Qr(linalg::Qr, apart);
+    /// Eigenvalues and eigenvectors of symmetric matrices.
+    Eigh(linalg::Eigh, apart);
+    /// Singular values and vectors.
+    Svd(linalg::Svd, apart);
     /// A recurrent layer over all steps, and its gradients.
     Recurrence(recurrence::Recurrence);
     /// Whether all numbers are finite, or a fault where they are not: the optimizer's check.

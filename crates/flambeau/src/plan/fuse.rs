@@ -375,6 +375,11 @@ impl Fuser<'_> {
     fn known_path(&self, value: Ref, at: Use) -> u32 {
         let (graph, paths) = (self.graph, &self.fusion.paths);
         let space = &self.fusion.groups[at.group as usize].space;
+        // Uses are those of all results of a node, whose coordinates differ where their shapes do.
+        let results = &graph.node(value).outputs;
+        if results.iter().any(|meta| meta.shape != results[0].shape) {
+            return at.path;
+        }
         let mut others = self.uses[value.node as usize]
             .iter()
             .filter(|other| other.group == at.group && paths.step(other.path) != Step::Memory)

@@ -25,6 +25,7 @@ mod grad_scaler;
 mod hostile;
 mod io;
 mod layers;
+mod linalg;
 mod loss;
 mod matrix_units;
 mod models;

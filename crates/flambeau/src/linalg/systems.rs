@@ -1,0 +1,104 @@
+//! Systems of equations.
+
+use super::{batch_of, in_full, require_matrices, require_square, with_one_batch};
+use crate::error::{Error, Result};
+use crate::op::linalg::transposed;
+use crate::tensor::{Tensor, twins};
+
+/// Refuses operands of a system A X = B that do not fit.
+fn require_system(op: &'static str, a: &Tensor, b: &Tensor, left: bool) -> Result<()> {
+    require_square(op, a)?;
+    require_matrices(op, b)?;
+    if a.dtype() != b.dtype() {
+        return Err(Error::dtype(op, format!("the dtypes {} and {} differ", a.dtype(), b.dtype())));
+    }
+    if a.size(-1) != b.size(if left { -2 } else { -1 }) {
+        let system = if left { "A X = B" } else { "X A = B" };
+        let message = format!("shapes {} and {} do not fit as A and B of {system}", a.shape(), b.shape());
+        return Err(Error::shape(op, message));
+    }
+    Ok(())
+}
+
+impl Tensor {
+    /// X of A X = B by A's LU decomposition, whose matrices must be regular for the op; batches are equal.
+    #[track_caller]
+    pub(super) fn solve_for(&self, op: &'static str, b: &Tensor) -> Result<Tensor> {
+        let (packed, rows) = self.lu_packed(Some(op))?;
+        let y = packed.triangular(&b.rows_at(&rows)?, false, true)?;
+        packed.triangular(&y, true, false)
+    }
+
+    twins! {
+        /// X with A X = B: A (…, n, n), B (…, n, k) or vectors (…, n), batches broadcast. B holds vectors where it has one dimension, or
+        /// one less than A and otherwise A's sizes. A singular A is an error ([`linalg`](crate::linalg)).
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let a = Tensor::new([[0.0, 2.0], [1.0, 1.0]], &Device::cpu());
+        /// let b = Tensor::new([[2.0, 4.0], [2.0, 0.0]], &Device::cpu());
+        /// assert_eq!(a.solve(&b).to_string(), "tensor([[ 1., -2.],\n        [ 1.,  2.]])");
+        /// ```
+        solve / try_solve(&self, b: &Tensor) -> Tensor {
+            const OP: &str = "solve";
+            in_full!(a = self, b = b);
+            require_square(OP, a)?;
+            let is_vector = b.rank() == 1
+                || (b.rank() + 1 == a.rank() && b.shape().dims() == &a.shape()[..a.rank() - 1]);
+            if is_vector {
+                return a.try_solve(&b.try_unsqueeze(-1)?)?.try_squeeze(-1);
+            }
+            require_system(OP, a, b, true)?;
+            let (a, b) = with_one_batch(OP, a, b)?;
+            a.solve_for(OP, &b)
+        }
+
+        /// X with T X = B, or X T = B (not `left`), where T is the `upper` or the lower triangle of the matrices (…, n, n), whose
+        /// diagonal counts as ones if it is `unitriangular`; batches are broadcast. A zero on the diagonal gives numbers that are
+        /// not finite.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let t = Tensor::new([[2.0, 0.0], [1.0, 4.0]], &Device::cpu());
+        /// let b = Tensor::new([[2.0], [9.0]], &Device::cpu());
+        /// assert_eq!(t.solve_triangular(&b, false, true, false).to_string(), "tensor([[1.],\n        [2.]])");
+        /// ```
+        solve_triangular / try_solve_triangular(&self, b: &Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor {
+            const OP: &str = "solve_triangular";
+            in_full!(t = self, b = b);
+            require_system(OP, t, b, left)?;
+            let (t, b) = with_one_batch(OP, t, b)?;
+            if left {
+                return t.triangular(&b, upper, unitriangular);
+            }
+            // Tᵀ Xᵀ = Bᵀ.
+            transposed(&transposed(&t)?.triangular(&transposed(&b)?, !upper, unitriangular)?)
+        }
+
+        /// X with A X = B from what [`lu_factor`](Tensor::lu_factor) gives of A: the method of L and U in one (…, n, n), with the
+        /// order of the rows (…, n) and B (…, n, k). A zero on U's diagonal gives numbers that are not finite.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let a = Tensor::new([[0.0, 2.0], [1.0, 1.0]], &Device::cpu());
+        /// let (packed, rows) = a.lu_factor();
+        /// let b = Tensor::new([[2.0], [2.0]], &Device::cpu());
+        /// assert_eq!(packed.lu_solve(&rows, &b).to_string(), "tensor([[1.],\n        [1.]])");
+        /// ```
+        lu_solve / try_lu_solve(&self, rows: &Tensor, b: &Tensor) -> Tensor {
+            const OP: &str = "lu_solve";
+            in_full!(packed = self, b = b);
+            require_system(OP, packed, b, true)?;
+            if rows.shape().dims() != &packed.shape()[..packed.rank() - 1] {
+                let message = format!("{} is no order of the rows of {}", rows.shape(), packed.shape());
+                return Err(Error::shape(OP, message));
+            }
+            let (packed, b) = with_one_batch(OP, packed, b)?;
+            let batch = batch_of(&packed, 2);
+            let whole = batch.iter().copied().chain([packed.size(-1)]).collect();
+            let b = b.rows_at(&rows.broadcast_as(OP, &whole)?)?;
+            let y = packed.triangular(&b, false, true)?;
+            packed.triangular(&y, true, false)
+        }
+    }
+}

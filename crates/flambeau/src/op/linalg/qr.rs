@@ -1,0 +1,147 @@
+//! The QR decomposition A = Q R.
+
+use super::cpu::{Element, each, typed};
+use super::{Sizes, exact, exact_of, numbers, samples, transposed, wgsl, with_matrices};
+use crate::calls::Methods;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result};
+use crate::host::{Disjoint, HostBuffer};
+use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::program::Program;
+use crate::op::case::Case;
+use crate::op::structured::{Apart, Exact, Listed, Structured};
+use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use smallvec::smallvec;
+
+/// (…, m, n) → Q (…, m, c), whose columns are orthonormal, and R (…, c, n), upper triangular, whose diagonal is not negative.
+/// c = m if it is `complete`, else min(m, n).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Qr {
+    pub complete: bool,
+}
+
+impl Qr {
+    /// c.
+    fn width(&self, sizes: Sizes) -> usize {
+        if self.complete { sizes.rows } else { sizes.least() }
+    }
+
+    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let sizes @ Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].meta.shape);
+        let (from, c) = (T::read(inputs[0].buffer), self.width(sizes));
+        let [q, r] = outputs else { unreachable!("QR has two results") };
+        let (q, r) = (Disjoint::new(T::write(q)), Disjoint::new(T::write(r)));
+        each(batch, m * n * sizes.least(), |number, threads| {
+            // Safety: each matrix is visited once.
+            let q = unsafe { q.slice(number * m * c..(number + 1) * m * c) };
+            // Safety: as above.
+            let r = unsafe { r.slice(number * c * n..(number + 1) * c * n) };
+            T::qr(m, n, &from[number * m * n..(number + 1) * m * n], q, r, threads);
+            Ok(())
+        })
+    }
+}
+
+impl Kernels for Qr {
+    fn name(&self) -> &'static str {
+        "qr"
+    }
+
+    fn layout(&self, _: usize) -> Layout {
+        Layout::Contiguous
+    }
+
+    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
+        typed!(self, inputs, outputs)
+    }
+
+    fn fills_outputs(&self) -> bool {
+        true
+    }
+
+    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
+        let sizes = Sizes::of(&call.inputs[0].meta.shape);
+        wgsl::qr::programs(sizes, self.width(sizes), call)
+    }
+
+    /// 2 k² (m − k/3) and as much for Q, k = min(m, n), for tall matrices.
+    fn flops(&self, call: &StructuredCall) -> u64 {
+        let sizes = Sizes::of(&call.inputs[0].meta.shape);
+        let k = sizes.least();
+        (4 * sizes.batch * k * k * (sizes.rows.max(sizes.columns) - k / 3)) as u64
+    }
+}
+
+impl Structured for Qr {
+    fn saves(&self) -> Saves {
+        Saves { outputs: true, ..Saves::NOTHING }
+    }
+
+    /// (gQ + Q S) R⁻ᵀ, where S is symmetric and has the upper triangle of gR Rᵀ − Qᵀ gQ. What a wide matrix has beside its
+    /// first m columns is Q R₂: its gradient is Q gR₂, and Q has (Q R₂) gR₂ᵀ more.
+    fn vjp(&self, v: &Vjp) -> Result<Grads> {
+        let (q, r) = (&v.outputs[0], &v.outputs[1]);
+        let (m, n, k) = (q.size(-2), r.size(-1), q.size(-1));
+        if self.complete && m > n {
+            let message = format!(
+                "qr: the complete Q of matrices {m} × {n} has no gradient; its first {n} columns have one"
+            );
+            return Err(Error::Autograd(message));
+        }
+        let given = |output: usize| v.grads[output].clone().unwrap_or_else(|| v.outputs[output].zeros_like());
+        let (mut gq, gr) = (given(0), given(1));
+        let mut beside = None;
+        if n > k {
+            let (r2, gr2) = (r.try_narrow(-1, k, n - k)?, gr.try_narrow(-1, k, n - k)?);
+            gq += q.try_matmul(&r2)?.try_matmul(&transposed(&gr2)?)?;
+            beside = Some(q.try_matmul(&gr2)?);
+        }
+        let (r, gr) = (r.try_narrow(-1, 0, k)?, gr.try_narrow(-1, 0, k)?);
+        let product = gr.try_matmul(&transposed(&r)?)? - transposed(q)?.try_matmul(&gq)?;
+        let symmetric = product.try_triu(0)? + transposed(&product.try_triu(1)?)?;
+        let left = gq + q.try_matmul(&symmetric)?;
+        let mut grad = transposed(&r.triangular(&transposed(&left)?, true, false)?)?;
+        if let Some(beside) = beside {
+            grad = Tensor::try_cat(&[grad, beside], -1)?;
+        }
+        Ok(vec![Some(grad)])
+    }
+
+    fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
+        let sizes @ Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].shape);
+        let (mut qs, mut rs) = (Vec::new(), Vec::new());
+        for number in 0..batch {
+            let a = &numbers(&inputs[0])[number * m * n..(number + 1) * m * n];
+            let (q, r) = exact::qr(m, n, a, self.width(sizes));
+            qs.extend(q);
+            rs.extend(r);
+        }
+        Ok(vec![exact_of(&outputs[0], qs), exact_of(&outputs[1], rs)])
+    }
+}
+
+impl Listed for Qr {
+    const NAMES: &'static [&'static str] = &["qr"];
+    const AUTOCAST: Autocast = Autocast::Full;
+
+    fn samples() -> Vec<Case> {
+        samples::qr()
+    }
+}
+
+impl Methods for Qr {}
+
+impl Tensor {
+    /// Q and R of F32 or F64 matrices.
+    #[track_caller]
+    pub(crate) fn qr_factors(&self, complete: bool) -> Result<(Tensor, Tensor)> {
+        let op = Qr { complete };
+        let sizes = Sizes::of(self.shape());
+        let meta = |rows, columns| Meta::new(with_matrices(self.shape(), rows, columns), self.dtype());
+        let outputs = smallvec![meta(sizes.rows, op.width(sizes)), meta(op.width(sizes), sizes.columns)];
+        let op = Op::Structured(StructuredOp::Qr(Apart::new(op)));
+        let results = Tensor::from_op_multi(op, &[self], outputs, &[])?;
+        let [q, r] = &results[..] else { unreachable!("QR has two results") };
+        Ok((q.clone(), r.clone()))
+    }
+}
