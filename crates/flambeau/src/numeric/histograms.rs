@@ -142,10 +142,10 @@ impl Tensor {
         /// ```
         /// # use flambeau::prelude::*;
         /// use flambeau::numeric::HistogramOptions;
-        /// let points = Tensor::new([[0.0, 0.0], [1.0, 3.0], [1.0, 2.0]], &Device::cpu());
-        /// let (counts, edges) = points.histogramdd(&[2.into(), 3.into()], &HistogramOptions::default());
-        /// assert_eq!(counts.to_string(), "tensor([[1, 0, 0],\n        [0, 0, 2]], dtype=i32)");
-        /// assert_eq!(edges[1].to_string(), "tensor([0., 1., 2., 3.])");
+        /// let points = Tensor::new([[0.0, 0.0], [1.0, 4.0], [1.0, 2.0]], &Device::cpu());
+        /// let (counts, edges) = points.histogramdd(&[2.into(), 4.into()], &HistogramOptions::default());
+        /// assert_eq!(counts.to_string(), "tensor([[1, 0, 0, 0],\n        [0, 0, 1, 1]], dtype=i32)");
+        /// assert_eq!(edges[1].to_string(), "tensor([0., 1., 2., 3., 4.])");
         /// ```
         histogramdd / try_histogramdd(&self, bins: &[Bins], options: &HistogramOptions) -> (Tensor, Vec<Tensor>) {
             if self.rank() != 2 || self.size(1) != bins.len() || bins.is_empty() {
