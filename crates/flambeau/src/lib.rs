@@ -18,7 +18,9 @@
 //! ```
 //!
 //! Where to start: [`Tensor`] for ops, [`Device`] for where they run, [`autograd`] for derivatives, [`nn`] and
-//! [`optim`] for training, [`fft`] and [`complex`] for spectra, [`func`] for transforms of functions, [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
+//! [`optim`] for training, [`fft`] and [`complex`] for spectra, [`linalg`] for matrices, [`func`] for transforms of functions,
+//! [`numeric`] and [`random`] for what NumPy has beyond, [`interop`] for other crates' arrays and pictures,
+//! [`Tensor::explain`] for what a plan does, [`CustomKernel`] for kernels of one's own.
 
 // The derive writes `::flambeau::nn::Module`, here too.
 extern crate self as flambeau;
@@ -38,14 +40,17 @@ mod error;
 pub mod fft;
 pub mod func;
 mod host;
+pub mod interop;
 pub mod io;
 mod ir;
 pub mod linalg;
 mod memory;
 pub mod nn;
+pub mod numeric;
 mod op;
 pub mod optim;
 mod plan;
+pub mod random;
 pub mod reference;
 mod rng;
 pub mod selftest;
@@ -77,8 +82,9 @@ pub use tensor::{
     AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, ContractedDims, Conv1dOptions,
     Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
     ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
-    MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding, Size,
-    Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, read_later, read_many,
+    MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding,
+    PrintOptions, Size, Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, print_options,
+    read_later, read_many, set_print_options, with_print_options,
 };
 
 #[cfg(not(target_arch = "wasm32"))]

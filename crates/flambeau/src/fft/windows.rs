@@ -73,6 +73,16 @@ impl Tensor {
             })
         }
 
+        /// The Bartlett window, a triangle: 1 − |2k/N − 1|, with N as in [`hann_window`](Tensor::hann_window).
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// assert_eq!(Tensor::bartlett_window(5, false, &Device::cpu()).to_string(), "tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])");
+        /// ```
+        bartlett_window / try_bartlett_window(n: usize, periodic: bool, options: impl Into<TensorOptions>) -> Tensor {
+            window("bartlett_window", n, periodic, options.into(), |k, last| 1.0 - (2.0 * k / last - 1.0).abs())
+        }
+
         /// The Kaiser window: I₀(β √(1 − (2k/N − 1)²)) / I₀(β), with N as in [`hann_window`](Tensor::hann_window). PyTorch's β is
         /// 12; I₀ is the modified Bessel function.
         ///

@@ -5,7 +5,7 @@ use super::input::bytes;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::elementwise::{Signature, apply, table};
+use crate::op::elementwise::{Signature, apply, whole_table};
 use crate::op::{Meta, ReduceKind};
 use crate::shape::{Dims, Shape};
 use crate::tensor::Tensor;
@@ -35,7 +35,7 @@ fn calls(device: &Device, elsewhere: &Device) -> Vec<Call> {
         Tensor::from_bytes(&bytes(dtype, &zeros), Meta::new(shape, dtype), device)
     };
     let mut calls = Vec::new();
-    for op in table() {
+    for op in whole_table() {
         let dtype = match op.signature {
             Signature::Bits | Signature::Integers => DType::I32,
             Signature::FromBits => DType::U32,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub fn primitives() -> BTreeSet<&'static str> {
     let views = ["reshape", "permute", "expand", "slice", "pad", "unfold"];
     let others = ["constant", "iota", "random_bits", "cast", "gather"];
-    elementwise::table()
+    elementwise::whole_table()
         .map(|op| op.name)
         .chain(ReduceKind::ALL.map(ReduceKind::name))
         .chain(views)

@@ -1,19 +1,87 @@
-//! Text of a tensor's values, laid out as PyTorch prints them with its default options: four digits after the
-//! point, lines of 80 characters, and only the edges of a tensor of more than 1000 elements.
+//! Text of a tensor's values, laid out as PyTorch prints them: with its default options four digits after the
+//! point, lines of 80 characters, and only the edges of a tensor of more than 1000 elements ([`PrintOptions`]).
 //!
 //! This file knows values and a shape, not tensors: reading the values back is the caller's part.
 
 use crate::shape::product;
+use std::cell::Cell;
 use std::iter::repeat_n;
+use std::sync::RwLock;
 
-/// Digits after the decimal point.
-const PRECISION: usize = 4;
-/// A tensor with more elements than this is abbreviated.
-const THRESHOLD: usize = 1000;
-/// How many entries an abbreviated axis shows at either end.
-const EDGE: usize = 3;
-/// Characters in a line.
-const LINE_WIDTH: usize = 80;
+/// How tensors are printed: [`set_print_options`] for the program, [`with_print_options`] for a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrintOptions {
+    /// Digits after the decimal point.
+    pub precision: usize,
+    /// A tensor with more elements than this is abbreviated.
+    pub threshold: usize,
+    /// How many entries an abbreviated axis shows at either end.
+    pub edge_items: usize,
+    /// Characters in a line.
+    pub line_width: usize,
+    /// Whether floats are written like 1.5000e+02; what fits the values where nothing is said.
+    pub scientific: Option<bool>,
+}
+
+impl PrintOptions {
+    const DEFAULT: PrintOptions =
+        PrintOptions { precision: 4, threshold: 1000, edge_items: 3, line_width: 80, scientific: None };
+}
+
+impl Default for PrintOptions {
+    fn default() -> Self {
+        PrintOptions::DEFAULT
+    }
+}
+
+static OPTIONS: RwLock<PrintOptions> = RwLock::new(PrintOptions::DEFAULT);
+
+thread_local! {
+    static SCOPED: Cell<Option<PrintOptions>> = const { Cell::new(None) };
+}
+
+/// The options tensors are printed with on this thread.
+///
+/// ```
+/// assert_eq!(flambeau::print_options().precision, 4);
+/// ```
+pub fn print_options() -> PrintOptions {
+    SCOPED.get().unwrap_or_else(|| *OPTIONS.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+/// Sets how tensors are printed from now on, on all threads.
+///
+/// ```standalone_crate
+/// use flambeau::{PrintOptions, print_options, set_print_options};
+/// set_print_options(PrintOptions { precision: 2, ..Default::default() });
+/// assert_eq!(print_options().precision, 2);
+/// ```
+pub fn set_print_options(options: PrintOptions) {
+    *OPTIONS.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = options;
+}
+
+/// What a function gives that prints tensors with other options, on this thread.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::{PrintOptions, with_print_options};
+/// let x = Tensor::new([0.123456, 100.0], &Device::cpu());
+/// let short = PrintOptions { precision: 1, ..Default::default() };
+/// assert_eq!(with_print_options(short, || x.to_string()), "tensor([  0.1, 100.0])");
+/// assert_eq!(x.to_string(), "tensor([  0.1235, 100.0000])");
+/// ```
+pub fn with_print_options<T>(options: PrintOptions, body: impl FnOnce() -> T) -> T {
+    /// Puts back what was there, also when the body panics.
+    struct Restore(Option<PrintOptions>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SCOPED.set(self.0);
+        }
+    }
+    let _restore = Restore(SCOPED.replace(Some(options)));
+    body()
+}
+
 /// Every tensor's text starts with this; what follows on other lines is indented by its length.
 const PREFIX: &str = "tensor(";
 
@@ -33,6 +101,7 @@ pub(crate) enum Values<'a> {
 /// `suffix` is empty or a list such as `, dtype=f16, device='gpu'`. It goes before the closing parenthesis; an
 /// item that would make its line too long starts a new one.
 pub(crate) fn format_tensor(values: Values, shape: &[usize], suffix: &str) -> String {
+    let options = &print_options();
     let count = product(shape);
     let mut text = String::from(PREFIX);
     let mut notes = Vec::new();
@@ -43,14 +112,16 @@ pub(crate) fn format_tensor(values: Values, shape: &[usize], suffix: &str) -> St
             notes.push(format!("size=({})", sizes.join(", ")));
         }
     } else {
-        let axes: Vec<Axis> = shape.iter().map(|&size| Axis::new(size, count > THRESHOLD)).collect();
+        let axes: Vec<Axis> =
+            shape.iter().map(|&size| Axis::new(size, count > options.threshold, options)).collect();
         let mut shown = Vec::new();
         visible(&axes, 0, &mut shown);
-        let (cells, width) = cells(values, &shown);
-        write_block(&mut text, &axes, PREFIX.len(), width, &mut cells.iter());
+        let (cells, width) = cells(values, &shown, options);
+        let layout = Layout { width, line: options.line_width };
+        write_block(&mut text, &axes, PREFIX.len(), layout, &mut cells.iter());
     }
     notes.extend(suffix.split(", ").filter(|note| !note.is_empty()).map(String::from));
-    write_notes(&mut text, &notes);
+    write_notes(&mut text, &notes, options.line_width);
     text.push(')');
     text
 }
@@ -58,18 +129,27 @@ pub(crate) fn format_tensor(values: Values, shape: &[usize], suffix: &str) -> St
 /// Which entries of an axis are shown.
 struct Axis {
     size: usize,
+    edge: usize,
     abbreviated: bool,
 }
 
+/// The width of a cell and of a line.
+#[derive(Clone, Copy)]
+struct Layout {
+    width: usize,
+    line: usize,
+}
+
 impl Axis {
-    fn new(size: usize, abbreviate: bool) -> Self {
-        Axis { size, abbreviated: abbreviate && size > 2 * EDGE }
+    fn new(size: usize, abbreviate: bool, options: &PrintOptions) -> Self {
+        let edge = options.edge_items;
+        Axis { size, edge, abbreviated: abbreviate && size / 2 >= edge && size > 2 * edge }
     }
 
     /// The shown indices in order; `None` stands for those left out.
     fn entries(&self) -> impl Iterator<Item = Option<usize>> {
-        let head = if self.abbreviated { EDGE } else { self.size };
-        let tail = if self.abbreviated { self.size - EDGE } else { self.size };
+        let head = if self.abbreviated { self.edge } else { self.size };
+        let tail = if self.abbreviated { self.size - self.edge } else { self.size };
         (0..head).map(Some).chain(self.abbreviated.then_some(None)).chain((tail..self.size).map(Some))
     }
 }
@@ -85,12 +165,12 @@ fn visible(axes: &[Axis], position: usize, shown: &mut Vec<usize>) {
 }
 
 /// The texts of the shown elements, padded on the left to the width that comes with them.
-fn cells(values: Values, shown: &[usize]) -> (Vec<String>, usize) {
+fn cells(values: Values, shown: &[usize], options: &PrintOptions) -> (Vec<String>, usize) {
     let (mut texts, width): (Vec<String>, usize) = match values {
         Values::Float(all) => {
             let floats: Vec<f64> = shown.iter().map(|&i| all[i]).collect();
-            let notation = Notation::of(&floats);
-            let texts: Vec<String> = floats.iter().map(|&x| notation.text(x)).collect();
+            let notation = Notation::of(&floats, options.scientific);
+            let texts: Vec<String> = floats.iter().map(|&x| notation.text(x, options.precision)).collect();
             // Zeros and non-finite values have no say in the width, even where they are longer.
             let counted = texts.iter().zip(&floats).filter(|(_, x)| decides_layout(x));
             let width = counted.map(|(text, _)| text.len()).max().unwrap_or(1);
@@ -128,13 +208,14 @@ enum Notation {
 }
 
 impl Notation {
-    fn of(values: &[f64]) -> Self {
+    fn of(values: &[f64], scientific: Option<bool>) -> Self {
         let sizes = || values.iter().filter(|x| decides_layout(x)).map(|x| x.abs());
         let (Some(least), Some(most)) = (sizes().reduce(f64::min), sizes().reduce(f64::max)) else {
             return Notation::Whole;
         };
         let whole = sizes().all(|x| x.fract() == 0.0);
-        if most / least > 1e3 || most > 1e8 || (!whole && least < 1e-4) {
+        let fits = most / least > 1e3 || most > 1e8 || (!whole && least < 1e-4);
+        if scientific.unwrap_or(fits) {
             Notation::Scientific
         } else if whole {
             Notation::Whole
@@ -143,15 +224,15 @@ impl Notation {
         }
     }
 
-    fn text(self, x: f64) -> String {
+    fn text(self, x: f64, precision: usize) -> String {
         match self {
             _ if x.is_nan() => "nan".to_string(),
             _ if x.is_infinite() => if x > 0.0 { "inf" } else { "-inf" }.to_string(),
             Notation::Whole => format!("{x:.0}."),
-            Notation::Decimal => format!("{x:.PRECISION$}"),
+            Notation::Decimal => format!("{x:.precision$}"),
             Notation::Scientific => {
                 // Rust writes 1e5 and 1e-5 where C and Python write 1e+05 and 1e-05.
-                let text = format!("{x:.PRECISION$e}");
+                let text = format!("{x:.precision$e}");
                 let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
                 let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
                 format!("{digits}e{sign}{exponent:0>2}")
@@ -165,14 +246,14 @@ fn write_block<'a>(
     out: &mut String,
     axes: &[Axis],
     indent: usize,
-    width: usize,
+    layout: Layout,
     cells: &mut impl Iterator<Item = &'a String>,
 ) {
     let mut cell = |out: &mut String| out.extend(cells.next().map(String::as_str));
     match axes {
         [] => cell(out),
         [axis] => {
-            let per_line = ((LINE_WIDTH.saturating_sub(indent)) / (width + 2)).max(1);
+            let per_line = ((layout.line.saturating_sub(indent)) / (layout.width + 2)).max(1);
             out.push('[');
             for (position, entry) in axis.entries().enumerate() {
                 if position > 0 && position % per_line == 0 {
@@ -196,7 +277,7 @@ fn write_block<'a>(
                     new_lines(out, inner.len(), indent + 1);
                 }
                 match entry {
-                    Some(_) => write_block(out, inner, indent + 1, width, cells),
+                    Some(_) => write_block(out, inner, indent + 1, layout, cells),
                     None => out.push_str("..."),
                 }
             }
@@ -210,13 +291,13 @@ fn new_lines(out: &mut String, lines: usize, indent: usize) {
 }
 
 /// Appends `, note` for each, on a new line where the current one would become too long.
-fn write_notes(out: &mut String, notes: &[String]) {
+fn write_notes(out: &mut String, notes: &[String], line_width: usize) {
     let last_line = out.rsplit('\n').next().unwrap_or_default();
     // PyTorch reckons two characters more for the line that ends the values.
     let mut column = last_line.chars().count() + 2;
     for note in notes {
         let length = note.chars().count();
-        if column + length + 2 > LINE_WIDTH {
+        if column + length + 2 > line_width {
             out.push(',');
             new_lines(out, 1, PREFIX.len());
             column = PREFIX.len() + length;
@@ -254,6 +335,27 @@ mod tests {
 
     fn ints(n: i64) -> Vec<i64> {
         (0..n).collect()
+    }
+
+    #[test]
+    fn options_change_the_text() {
+        let values: Vec<f64> = (0..20).map(|k| f64::from(k) / 8.0).collect();
+        let text = |options: PrintOptions, shape: &[usize]| {
+            with_print_options(options, || format_tensor(Values::Float(&values), shape, ""))
+        };
+        let plain = PrintOptions::default();
+        assert_eq!(text(PrintOptions { precision: 1, ..plain }, &[2]), "tensor([0.0, 0.1])");
+        let short = PrintOptions { threshold: 10, edge_items: 2, precision: 2, ..plain };
+        assert_eq!(text(short, &[20]), "tensor([0.00, 0.12,  ..., 2.25, 2.38])");
+        let narrow = PrintOptions { line_width: 24, precision: 2, ..plain };
+        assert_eq!(text(narrow, &[4]), "tensor([0.00, 0.12,\n        0.25, 0.38])");
+        let scientific = PrintOptions { scientific: Some(true), precision: 1, ..plain };
+        assert_eq!(text(scientific, &[2]), "tensor([0.0e+00, 1.2e-01])");
+        let tiny = [1e-7, 1.0];
+        let decimal = PrintOptions { scientific: Some(false), ..plain };
+        let text = with_print_options(decimal, || format_tensor(Values::Float(&tiny), &[2], ""));
+        assert_eq!(text, "tensor([0.0000, 1.0000])");
+        assert_eq!(print_options(), PrintOptions::default());
     }
 
     // What follows was printed by PyTorch 1.13.

@@ -41,6 +41,7 @@ pub use conv::{
 };
 pub use create::{IntoTensorData, TensorOptions};
 pub use custom::CustomKernel;
+pub use display::{PrintOptions, print_options, set_print_options, with_print_options};
 pub use index_spec::{Ellipsis, Index, IndexSpec, NewAxis, Span};
 pub use linalg::ContractedDims;
 pub use pad::PadMode;

@@ -145,8 +145,9 @@ impl Case<'_> {
         let want = self.recorded.tensor(&name, &Device::cpu());
         assert_eq!(got.shape(), want.shape(), "{name} on {device}");
         for (k, (got, want)) in values(got).into_iter().zip(values(&want)).enumerate() {
-            let close =
-                (got - want).abs() <= self.tolerance * (1.0 + want.abs()) || (got.is_nan() && want.is_nan());
+            let close = got == want
+                || (got - want).abs() <= self.tolerance * (1.0 + want.abs())
+                || (got.is_nan() && want.is_nan());
             assert!(close, "{name} on {device}, element {k}: got {got}, want {want}");
         }
     }

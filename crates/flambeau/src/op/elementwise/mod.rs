@@ -9,6 +9,7 @@ mod arithmetic;
 mod compare;
 mod exponential;
 mod logic;
+mod rare;
 mod rounding;
 mod sources;
 mod special;
@@ -148,7 +149,7 @@ impl std::fmt::Debug for Elementwise {
     }
 }
 
-/// Every elementwise primitive.
+/// Every elementwise primitive that is not rare.
 pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
     [
         activation::TABLE,
@@ -164,6 +165,11 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
     .flatten()
     .copied()
     .chain([&POW, &SELECT])
+}
+
+/// Those of [`table`] and those that few programs use, which scripts cannot call.
+pub(crate) fn whole_table() -> impl Iterator<Item = &'static Elementwise> {
+    table().chain(rare::TABLE.iter().copied())
 }
 
 /// Applies an elementwise primitive: promotes dtypes, broadcasts shapes, makes the node.
