@@ -182,13 +182,13 @@ pub(crate) fn key_for_samples(key: [u32; 2], counter: [u32; 2]) -> [u32; 2] {
 }
 
 /// 32 random bits: the first word of Threefry-2x32 with 20 rounds.
-#[inline]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn random_bits(key: [u32; 2], counter: [u32; 2]) -> u32 {
     threefry(key, counter)[0]
 }
 
 /// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-#[inline]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn threefry(key: [u32; 2], counter: [u32; 2]) -> [u32; 2] {
     const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
     let keys = [key[0], key[1], 0x1bd1_1bda ^ key[0] ^ key[1]];
@@ -223,7 +223,7 @@ pub(crate) fn uniform_open(bits: u32) -> f32 {
 }
 
 /// A standard normal number: the inverse of the normal distribution function at the bits' number in (0, 1).
-#[inline]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn normal(bits: u32) -> f32 {
     normal_with(bits, |a, b, c| a * b + c)
 }

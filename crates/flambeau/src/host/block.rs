@@ -237,6 +237,15 @@ macro_rules! block_fn {
         }
         run as BlockFn
     } };
+    // Numbers from random bits.
+    ([$arg:ident] u32 => f32, $body:expr) => { {
+        $crate::host::widest! {
+            fn run(args: &[View], out: ViewMut) {
+                $crate::host::block_fn!(@loop args out [$arg] u32 => f32, $body)
+            }
+        }
+        run as BlockFn
+    } };
     ([$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
         fn run(args: &[View], out: ViewMut) {
             $crate::host::block_fn!(@loop args out [$($arg),*] $t => $r, $body)

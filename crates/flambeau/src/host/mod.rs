@@ -9,6 +9,8 @@ mod cast;
 mod disjoint;
 mod mapped;
 mod order;
+#[cfg(not(target_arch = "wasm32"))]
+mod prefetch;
 mod share;
 pub(crate) mod tiny;
 
@@ -21,6 +23,8 @@ pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
 pub(crate) use mapped::mapped;
 pub(crate) use mapped::mapped_with;
 pub(crate) use order::{decreasing, sorted_by};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use prefetch::prefetch;
 pub(crate) use share::share;
 
 /// Cores that share the work.

@@ -1,12 +1,13 @@
 //! Runs a fused kernel: its instructions one after the other over blocks that fit the cache.
 
+use super::gather::Gather;
 use super::reduce;
 use super::strip::{NOWHERE, Piece, Strip};
 use crate::backend::Run;
 use crate::dtype::{DType, Lane, Scalar};
 use crate::error::{Error, Result};
 use crate::host::{
-    Block, BlockFn, Disjoint, HostBuffer, Lanes, MOST_OPERANDS, View, ViewMut, cast, share, wrap,
+    Block, BlockFn, Disjoint, HostBuffer, Lanes, MOST_OPERANDS, View, ViewMut, cast, share, widest, wrap,
 };
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, Inst, InstKind};
@@ -222,6 +223,28 @@ impl<'a> Worker<'a> {
         Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data, repeated: None }
     }
 
+    /// Asks for what loads will give for some rows.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn prefetch(&self, row: usize, rows: usize, length: usize) {
+        let (kernel, fixed) = (self.kernel, [0; 8]);
+        let (rank, last) = (kernel.space.len(), kernel.outer_count());
+        if rank > fixed.len() || row >= last {
+            return;
+        }
+        let strip = self.strip(0..rank, row * length, rows.min(last - row) * length, &fixed[..rank]);
+        for (inst, lent) in kernel.insts.iter().zip(&self.lent) {
+            let (InstKind::Load { operand, access }, true, Some(now)) = (&inst.kind, inst.inner, lent) else {
+                continue;
+            };
+            // What is read again and again is there already.
+            if let Some(start) = strip.together(access).filter(|&start| start != now.values.start)
+                && let Some(View::F32(values)) = self.inputs[*operand].view(start..start + strip.len)
+            {
+                crate::host::prefetch(values);
+            }
+        }
+    }
+
     /// Runs the instructions of the inner stage over a strip.
     pub fn inner(&mut self, strip: &Strip) -> Result<()> {
         let kernel = self.kernel;
@@ -325,6 +348,10 @@ impl<'a> Worker<'a> {
                 let (key, counter) = ([word(0), word(1)], [word(2), word(3)]);
                 let out = u32::slice_mut(out.view_mut());
                 strip.pieces(access, |Piece { at, len, offset, stride }| {
+                    if offset != NOWHERE && stride == 1 {
+                        let first = rng::counter_at(counter, offset as u64);
+                        return random_bits(key, first, &mut out[at..at + len]);
+                    }
                     for k in 0..len {
                         let element = (offset + k as i64 * stride) as u64;
                         let bits = || rng::random_bits(key, rng::counter_at(counter, element));
@@ -340,32 +367,19 @@ impl<'a> Worker<'a> {
                 mask(strip, access, out);
             }
             InstKind::Gather { operand, access, index, stride, size } => {
-                let mut offsets = vec![NOWHERE; strip.len];
-                strip.pieces(access, |Piece { at, len, offset, stride }| {
-                    (0..len).for_each(|k| offsets[at + k] = offset + k as i64 * stride);
-                });
-                self.gather(inst, &mut offsets, *index, *stride, *size)?;
-                pick(&self.inputs[*operand], &offsets, out);
+                let index: Vec<i64> = match self.operand(inst, *index) {
+                    View::I32(index) => index[..strip.len].iter().map(|&index| i64::from(index)).collect(),
+                    View::U32(index) => index[..strip.len].iter().map(|&index| i64::from(index)).collect(),
+                    View::I64(index) => index[..strip.len].to_vec(),
+                    other => unreachable!("indexes are integers, not {other:?}"),
+                };
+                let gather = Gather { strip, access, index: &index, stride: *stride, size: *size };
+                if let Some(index) = gather.load(&self.inputs[*operand], out) {
+                    let location = self.run.location(inst.node).to_string();
+                    return Err(Error::IndexOutOfRange { op: "gather", index, size: *size, location });
+                }
             }
             InstKind::Map { .. } | InstKind::Reduce { .. } => unreachable!("these are run elsewhere"),
-        }
-        Ok(())
-    }
-
-    /// Adds the indexed steps to the offsets of a gather.
-    fn gather(&self, inst: &Inst, offsets: &mut [i64], index: usize, stride: i64, size: usize) -> Result<()> {
-        for (k, offset) in offsets.iter_mut().enumerate().filter(|(_, offset)| **offset != NOWHERE) {
-            let index = match self.operand(inst, index) {
-                View::I32(index) => i64::from(index[k]),
-                View::U32(index) => i64::from(index[k]),
-                View::I64(index) => index[k],
-                other => unreachable!("indexes are integers, not {other:?}"),
-            };
-            if index < 0 || index >= size as i64 {
-                let location = self.run.location(inst.node).to_string();
-                return Err(Error::IndexOutOfRange { op: "gather", index, size, location });
-            }
-            *offset += index * stride;
         }
         Ok(())
     }
@@ -450,21 +464,18 @@ fn mask(strip: &Strip, access: &Access, block: &mut Block) {
     crate::host::each_lane!(block, values => zero(strip, access, values));
 }
 
-fn pick(buffer: &HostBuffer, offsets: &[i64], out: &mut Block) {
-    fn copy<S: Copy, T: Default>(from: &[S], offsets: &[i64], to: &mut [T], convert: impl Fn(S) -> T) {
-        for (to, &offset) in to.iter_mut().zip(offsets) {
-            *to = if offset == NOWHERE { T::default() } else { convert(from[offset as usize]) };
+widest! {
+    /// Random bits for elements one after the other, given the first one's counter.
+    fn random_bits(key: [u32; 2], counter: [u32; 2], out: &mut [u32]) {
+        let [low, high] = counter;
+        // Only the counter's low word changes until it begins again.
+        let until_carry = (u64::from(u32::MAX - low) + 1).min(out.len() as u64) as usize;
+        let (before, after) = out.split_at_mut(until_carry);
+        for (out, k) in before.iter_mut().zip(0..) {
+            *out = rng::random_bits(key, [low.wrapping_add(k), high]);
         }
-    }
-    match (buffer, out) {
-        (HostBuffer::Bool(from), Block::Bool(to)) => copy(from, offsets, to, |x| x),
-        (HostBuffer::U8(from), Block::U32(to)) => copy(from, offsets, to, u32::from),
-        (HostBuffer::U32(from), Block::U32(to)) => copy(from, offsets, to, |x| x),
-        (HostBuffer::I32(from), Block::I32(to)) => copy(from, offsets, to, |x| x),
-        (HostBuffer::I64(from), Block::I64(to)) => copy(from, offsets, to, |x| x),
-        (HostBuffer::F16(from), Block::F32(to)) => copy(from, offsets, to, f32::from),
-        (HostBuffer::F32(from), Block::F32(to)) => copy(from, offsets, to, |x| x),
-        (HostBuffer::F64(from), Block::F64(to)) => copy(from, offsets, to, |x| x),
-        (_, out) => unreachable!("a buffer does not load into {out:?}"),
+        for (out, k) in after.iter_mut().zip(0..) {
+            *out = rng::random_bits(key, [k, high.wrapping_add(1)]);
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! The CPU backend: runs plans in cache-sized blocks, on all cores where there are threads.
 
 mod fused;
+mod gather;
+#[cfg(not(target_arch = "wasm32"))]
+mod norm;
 mod reduce;
 mod rows;
 mod spare;

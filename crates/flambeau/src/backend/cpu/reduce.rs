@@ -5,7 +5,7 @@
 //! computed in parts, so that all cores have work. All of that follows from the kernel alone, never from the number of
 //! cores: every total is made in the same order everywhere.
 
-use super::fused::{BLOCK, LARGE_BLOCK, Worker};
+use super::fused::{BLOCK, Worker};
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
@@ -80,7 +80,7 @@ impl Worker<'_> {
                 totals.fold_across(self.values(arg), from);
             }
         } else {
-            let block = if self.reads_only() { LARGE_BLOCK } else { BLOCK };
+            let block = if self.reads_only() { places.len().max(1) } else { BLOCK };
             for (row, result) in results.enumerate() {
                 let fixed = unravel(&kernel.space[..kept], result, rank);
                 for from in places.clone().step_by(block) {

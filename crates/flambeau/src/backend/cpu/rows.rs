@@ -2,6 +2,8 @@
 //! cache for the next. Rows too long for that go by in blocks, once for each phase.
 
 use super::fused::{BLOCK, Output, Worker, in_parallel};
+#[cfg(not(target_arch = "wasm32"))]
+use super::norm::Norm;
 use super::reduce::{runs_along_rows, unravel};
 use super::strip::{Piece, Strip};
 use super::totals::Totals;
@@ -10,10 +12,15 @@ use crate::dtype::Lane;
 use crate::error::Result;
 use crate::host::{Block, HostBuffer, Lanes, View, each_lane};
 use crate::ir::kernel::{Fused, Inst, InstKind, Phase};
+#[cfg(not(target_arch = "wasm32"))]
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The longest row that is held whole.
 const WHOLE_ROW: usize = 8 * BLOCK;
+/// Numbers of rows that are normalised at once.
+#[cfg(not(target_arch = "wasm32"))]
+const NORMALISED: usize = 4 * BLOCK;
 /// Rows held at once where neighbours in memory belong to different rows.
 const ROWS_ACROSS: usize = 16;
 /// The shortest row over which a primitive is run for itself. Values per row are repeated for the elements of shorter ones,
@@ -34,6 +41,8 @@ pub(super) fn run(
     in_parallel(kernel, count, 1, |range| {
         let mut worker = Worker::new(kernel, inputs, run);
         worker.row_length = (!across && length >= LONG_ENOUGH).then_some(length);
+        #[cfg(not(target_arch = "wasm32"))]
+        let norm = worker.row_length.and_then(|_| Norm::of(&worker));
         let spreads = (0..kernel.insts.len()).map(|inst| is_spread(&worker, inst)).collect();
         let (fixed, written) = (vec![0; kernel.space.len()], vec![false; outputs.len()]);
         let fresh = fresh(kernel);
@@ -49,6 +58,12 @@ pub(super) fn run(
             written,
             totals: totals(kernel),
         };
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(norm) = norm.filter(|_| length <= WHOLE_ROW) {
+            let at_once = (NORMALISED / length).max(1);
+            let mut parts = range.clone().step_by(at_once).map(|row| row..(row + at_once).min(range.end));
+            return parts.try_for_each(|part| rows.normalised(&norm, part));
+        }
         if length > WHOLE_ROW {
             return range.into_iter().try_for_each(|row| rows.long(row));
         }
@@ -131,8 +146,25 @@ impl RowWorker<'_> {
             self.fold(number, &tile);
             self.store(phase, &strip);
             self.reduced(number, rows, length);
+            #[cfg(not(target_arch = "wasm32"))]
+            if number == 0 && !self.across {
+                self.worker.prefetch(row + rows, rows, length);
+            }
         }
         self.store_rows(row, rows);
+        Ok(())
+    }
+
+    /// All phases over some rows that are normalised.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn normalised(&mut self, norm: &Norm, rows: Range<usize>) -> Result<()> {
+        for (number, phase) in self.kernel.phases.iter().enumerate() {
+            self.before(phase, rows.start, rows.len(), self.length)?;
+            self.restart(number, rows.len());
+            norm.pass(&self.worker, number, rows.clone(), &mut self.totals[number], self.outputs);
+            self.reduced(number, rows.len(), self.length);
+        }
+        self.store_rows(rows.start, rows.len());
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use crate::ir::ReduceKind;
 use std::ops::Range;
 
 widest! {
-    /// Σ of a block in f64: in 32 running sums, as fewer would wait for themselves; of what is left, in eight.
+    /// Σ of a block in f64: in 32 running sums, as fewer would wait for themselves; of what is left, in eight. (Adding four
+    /// numbers in f32 first would save conversions, but numbers that nearly cancel leave subnormal ones.)
     fn sum(values: &[f32]) -> f64 {
         let mut sums = [0.0; 32];
         let (chunks, rest) = values.as_chunks::<32>();
@@ -27,15 +28,51 @@ widest! {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 widest! {
-    /// The largest value, or NaN if there is one: of 64 columns first, as fewer would wait for themselves.
-    fn largest(values: &[f32]) -> f32 {
+    /// Σ (x − m)² of a block, the squares and their sums in f64: there squares are exact.
+    fn squares(values: &[f32], mean: f32) -> f64 {
+        let mut sums = [0.0; 32];
+        let (chunks, rest) = values.as_chunks::<32>();
+        for chunk in chunks {
+            for (sum, &x) in sums.iter_mut().zip(chunk) {
+                let apart = f64::from(x - mean);
+                *sum += apart * apart;
+            }
+        }
+        for half in [16, 8, 4] {
+            let (low, high) = sums.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+        }
+        let rest: f64 = rest.iter().map(|&x| f64::from(x - mean).powi(2)).sum();
+        sums[..4].iter().sum::<f64>() + rest
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// Π of a block in f64, in 32 running products.
+    fn product(values: &[f32]) -> f64 {
+        let mut products = [1.0; 32];
+        let (chunks, rest) = values.as_chunks::<32>();
+        for chunk in chunks {
+            products.iter_mut().zip(chunk).for_each(|(product, &x)| *product *= f64::from(x));
+        }
+        products.iter().product::<f64>() * rest.iter().map(|&x| f64::from(x)).product::<f64>()
+    }
+}
+
+widest! {
+    /// The largest of values that are `sign` times those of a block, 1 or −1, or NaN if there is one: of 64 columns first, as
+    /// fewer would wait for themselves.
+    fn largest(values: &[f32], sign: f32) -> f32 {
         let (mut best, mut nan) = ([f32::NEG_INFINITY; 64], [0.0; 64]);
         let (chunks, rest) = values.as_chunks::<64>();
         for chunk in chunks {
             for k in 0..64 {
-                best[k] = if chunk[k] > best[k] { chunk[k] } else { best[k] };
-                nan[k] = if chunk[k].is_nan() { chunk[k] } else { nan[k] };
+                let x = chunk[k] * sign;
+                best[k] = if x > best[k] { x } else { best[k] };
+                nan[k] = if x.is_nan() { x } else { nan[k] };
             }
         }
         for half in [32, 16, 8, 4] {
@@ -43,7 +80,31 @@ widest! {
             low.iter_mut().zip(high).for_each(|(low, high)| *low = if *high > *low { *high } else { *low });
         }
         let nan = nan.iter().chain(rest).any(|x| x.is_nan());
-        if nan { f32::NAN } else { best[..4].iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max) }
+        let rest = rest.iter().map(|x| x * sign);
+        if nan { f32::NAN } else { best[..4].iter().copied().chain(rest).fold(f32::NEG_INFINITY, f32::max) }
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// Takes the largest of `sign` times each total and `sign` times the values given for it, or NaN if there is one.
+    fn largest_across(totals: &mut [f64], values: &[f32], sign: f64) {
+        for values in values.chunks_exact(totals.len()) {
+            for (total, &x) in totals.iter_mut().zip(values) {
+                let x = f64::from(x);
+                *total = if x * sign > *total * sign || x.is_nan() { x } else { *total };
+            }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// Multiplies each total by the values given for it.
+    fn multiply_across(totals: &mut [f64], values: &[f32]) {
+        for values in values.chunks_exact(totals.len()) {
+            totals.iter_mut().zip(values).for_each(|(total, &x)| *total *= f64::from(x));
+        }
     }
 }
 
@@ -110,7 +171,11 @@ impl Totals {
         match block {
             View::F32(block) => match self.kind {
                 ReduceKind::Sum => self.floats[row] += sum(&block[values]),
-                ReduceKind::Max => self.float(row, f64::from(largest(&block[values])), from),
+                #[cfg(not(target_arch = "wasm32"))]
+                ReduceKind::Prod => self.floats[row] *= product(&block[values]),
+                ReduceKind::Max => self.float(row, f64::from(largest(&block[values], 1.0)), from),
+                #[cfg(not(target_arch = "wasm32"))]
+                ReduceKind::Min => self.float(row, -f64::from(largest(&block[values], -1.0)), from),
                 _ => {
                     let values = block[values].iter().enumerate();
                     values.for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
@@ -132,6 +197,12 @@ impl Totals {
         }
     }
 
+    /// Takes in Σ (x − mean)² of values of one row.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn add_squares(&mut self, row: usize, values: &[f32], mean: f32) {
+        self.floats[row] += squares(values, mean);
+    }
+
     /// Takes in one value per row at each of some positions, of which the first is `from`.
     pub fn fold_across(&mut self, block: View, from: usize) {
         fn each<T: Copy>(values: &[T], rows: usize, mut visit: impl FnMut(usize, usize, T)) {
@@ -142,6 +213,12 @@ impl Totals {
         let rows = self.floats.len().max(self.integers.len());
         match block {
             View::F32(block) if self.kind == ReduceKind::Sum => add_across(&mut self.floats, block),
+            #[cfg(not(target_arch = "wasm32"))]
+            View::F32(block) if !self.kind.is_index() => match self.kind {
+                ReduceKind::Prod => multiply_across(&mut self.floats, block),
+                ReduceKind::Max => largest_across(&mut self.floats, block, 1.0),
+                _ => largest_across(&mut self.floats, block, -1.0),
+            },
             View::F32(block) => each(block, rows, |row, place, x| self.float(row, x.into(), from + place)),
             View::F64(block) => each(block, rows, |row, place, x| self.float(row, x, from + place)),
             View::I32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),

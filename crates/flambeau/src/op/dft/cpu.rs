@@ -9,7 +9,9 @@ use rustfft::{Fft, FftNum, FftPlanner};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Lines that lie side by side and are taken at once.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
+/// Numbers that follow each other in a line and are taken at once where lines lie side by side: a cache line of pairs of f32.
+const TILE: usize = 8;
 /// Numbers of lines that follow each other and are taken at once.
 const TOGETHER: usize = 1 << 12;
 /// Lengths whose tables are kept.
@@ -204,21 +206,43 @@ impl<T: Float> Job<'_, T> {
     /// The part's lines, one after the other.
     fn read_pairs(&self, part: &Part, size: usize) -> Vec<Complex<T>> {
         let mut values = vec![Complex::new(T::zero(), T::zero()); part.count * size];
-        for Run { start, len, place, step } in self.runs(part, size) {
-            let from = self.from[2 * start..2 * (start + len)].chunks_exact(2);
-            from.enumerate().for_each(|(i, pair)| values[place + i * step] = Complex::new(pair[0], pair[1]));
+        let pair = |number: usize| Complex::new(self.from[2 * number], self.from[2 * number + 1]);
+        if self.inner == 1 {
+            let from = &self.from[2 * part.first * size..][..2 * part.count * size];
+            values
+                .iter_mut()
+                .zip(from.as_chunks::<2>().0)
+                .for_each(|(y, &[re, im])| *y = Complex::new(re, im));
+            return values;
+        }
+        let start = part.outer * size * self.inner + part.first;
+        // Tiles: a line is written a cache line at a time, from as many runs of memory.
+        for first in (0..size).step_by(TILE) {
+            let last = (first + TILE).min(size);
+            for (line, values) in values.chunks_exact_mut(size).enumerate() {
+                let places = (first..last).map(|place| start + place * self.inner + line);
+                values[first..last].iter_mut().zip(places).for_each(|(y, place)| *y = pair(place));
+            }
         }
         values
     }
 
     /// Writes the part's lines to their places, scaled.
     fn write_pairs(&self, part: &Part, values: &[Complex<T>], size: usize) {
+        let put = |pair: &mut [T], y: Complex<T>| {
+            (pair[0], pair[1]) = (y.re * self.scale, y.im * self.scale);
+        };
+        if self.inner == 1 {
+            let start = 2 * part.first * size;
+            // Safety: the places of these lines are no other part's, here and below.
+            let to = unsafe { self.to.slice(start..start + 2 * part.count * size) };
+            return to.chunks_exact_mut(2).zip(values).for_each(|(pair, &y)| put(pair, y));
+        }
         for Run { start, len, place, step } in self.runs(part, size) {
-            // Safety: the places of these lines are no other part's.
+            // Safety: as above.
             let to = unsafe { self.to.slice(2 * start..2 * (start + len)) };
             for (i, pair) in to.chunks_exact_mut(2).enumerate() {
-                let y = values[place + i * step];
-                (pair[0], pair[1]) = (y.re * self.scale, y.im * self.scale);
+                put(pair, values[place + i * step]);
             }
         }
     }

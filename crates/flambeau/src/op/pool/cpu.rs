@@ -1,12 +1,37 @@
 //! Pooling on the CPU: every channel on one core.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::Window;
 use super::{Pool, PoolKind, Span};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::host::widest;
 use std::hint::select_unpredictable;
 
 /// f32 or f64.
-pub(super) trait Real: num_traits::Float + std::ops::AddAssign + Send + Sync {}
-impl Real for f32 {}
-impl Real for f64 {}
+pub(super) trait Real: num_traits::Float + std::ops::AddAssign + Send + Sync {
+    /// A row of [`max_pairs`].
+    #[cfg(not(target_arch = "wasm32"))]
+    fn max_row(rows: [&[[Self; 2]]; 2], places: [usize; 2], y: &mut [Self], found: &mut [i32]);
+}
+
+impl Real for f32 {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn max_row(rows: [&[[f32; 2]]; 2], places: [usize; 2], y: &mut [f32], found: &mut [i32]) {
+        widest! {
+            fn wide(rows: [&[[f32; 2]]; 2], places: [usize; 2], y: &mut [f32], found: &mut [i32]) {
+                max_row(rows, places, y, found);
+            }
+        }
+        wide(rows, places, y, found);
+    }
+}
+
+impl Real for f64 {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn max_row(rows: [&[[f64; 2]]; 2], places: [usize; 2], y: &mut [f64], found: &mut [i32]) {
+        max_row(rows, places, y, found);
+    }
+}
 
 /// Elements under which threads cost more than they bring.
 #[cfg(not(target_arch = "wasm32"))]
@@ -89,6 +114,10 @@ fn each_channel<T: Real>(
 
 /// The maxima of a channel. Rows of two and three neighbours, the usual windows, are taken without a loop.
 fn max_channel<T: Real>(op: &Pool, spans: &[Vec<Span>; 3], x: &[T], y: &mut [T], found: &mut [i32]) {
+    #[cfg(not(target_arch = "wasm32"))]
+    if in_pairs(op) {
+        return max_pairs(op, x, y, found);
+    }
     op.each_window(spans, |number, [depth, height, width]| {
         let place = |d: usize, h: usize| (d * op.input[1] + h) * op.input[2] + width.start;
         let mut best = (T::neg_infinity(), place(depth.start, height.start) as i32);
@@ -109,6 +138,39 @@ fn max_channel<T: Real>(op: &Pool, spans: &[Vec<Span>; 3], x: &[T], y: &mut [T],
         });
         (y[number], found[number]) = best;
     });
+}
+
+/// Are windows 2 × 2, one beside the other? These are most networks' only ones.
+#[cfg(not(target_arch = "wasm32"))]
+fn in_pairs(op: &Pool) -> bool {
+    let halves = Window::Sliding { kernel: 2, stride: 2, padding: 0, dilation: 1 };
+    op.input[0] == 1
+        && op.output[0] == 1
+        && (1..3).all(|d| op.windows[d] == halves && 2 * op.output[d] <= op.input[d])
+}
+
+/// The maxima of a channel whose windows are 2 × 2 and lie side by side: row by row, all windows of a row alike.
+#[cfg(not(target_arch = "wasm32"))]
+fn max_pairs<T: Real>(op: &Pool, x: &[T], y: &mut [T], found: &mut [i32]) {
+    let (columns, width) = (op.output[2], op.input[2]);
+    let rows = y.chunks_exact_mut(columns).zip(found.chunks_exact_mut(columns));
+    for (row, (y, found)) in rows.enumerate() {
+        let places = [2 * row * width, (2 * row + 1) * width];
+        let pairs = places.map(|place| x[place..place + 2 * columns].as_chunks::<2>().0);
+        T::max_row(pairs, places, y, found);
+    }
+}
+
+/// The maxima of pairs of two rows, which begin at these places of the channel.
+#[cfg(not(target_arch = "wasm32"))]
+#[inline(always)]
+fn max_row<T: Real>([upper, lower]: [&[[T; 2]]; 2], places: [usize; 2], y: &mut [T], found: &mut [i32]) {
+    for (k, (y, found)) in y.iter_mut().zip(found).enumerate() {
+        let [first, second] = places.map(|place| place + 2 * k);
+        let best = take(upper[k][0], first, (T::neg_infinity(), first as i32));
+        let best = take(lower[k][0], second, take(upper[k][1], first + 1, best));
+        (*y, *found) = take(lower[k][1], second + 1, best);
+    }
 }
 
 /// The larger value and its place, the first of equal ones; NaN above all.

@@ -1,0 +1,66 @@
+//! Loads at places that are numbers of another tensor.
+
+use super::strip::{NOWHERE, Piece, Strip};
+use crate::host::{Block, HostBuffer};
+use crate::ir::access::Access;
+
+/// The elements at access + index · stride along a strip.
+pub(super) struct Gather<'a> {
+    pub strip: &'a Strip<'a>,
+    pub access: &'a Access,
+    /// An index for every point, below `size`.
+    pub index: &'a [i64],
+    pub stride: i64,
+    pub size: usize,
+}
+
+impl Gather<'_> {
+    /// Fills a block, or returns an index that is out of range.
+    pub fn load(&self, buffer: &HostBuffer, out: &mut Block) -> Option<i64> {
+        match (buffer, out) {
+            (HostBuffer::Bool(from), Block::Bool(to)) => self.copy(from, to, |x| x),
+            (HostBuffer::U8(from), Block::U32(to)) => self.copy(from, to, u32::from),
+            (HostBuffer::U32(from), Block::U32(to)) => self.copy(from, to, |x| x),
+            (HostBuffer::I32(from), Block::I32(to)) => self.copy(from, to, |x| x),
+            (HostBuffer::I64(from), Block::I64(to)) => self.copy(from, to, |x| x),
+            (HostBuffer::F16(from), Block::F32(to)) => self.copy(from, to, f32::from),
+            (HostBuffer::F32(from), Block::F32(to)) => self.copy(from, to, |x| x),
+            (HostBuffer::F64(from), Block::F64(to)) => self.copy(from, to, |x| x),
+            (_, out) => unreachable!("a buffer does not load into {out:?}"),
+        }
+    }
+
+    fn copy<S: Copy, T: Default + Clone>(
+        &self,
+        from: &[S],
+        to: &mut [T],
+        convert: impl Fn(S) -> T,
+    ) -> Option<i64> {
+        let mut outside = None;
+        self.strip.pieces(self.access, |Piece { at, len, offset, stride }| {
+            let (to, index) = (&mut to[at..at + len], &self.index[at..at + len]);
+            if offset == NOWHERE {
+                return to.fill(T::default());
+            }
+            let (Some(&first), size) = (index.first(), self.size as u64) else { return };
+            // All are looked at, without branches.
+            let different = index.iter().fold(0, |different, &index| different | (index ^ first));
+            let all_inside = index.iter().fold(true, |inside, &index| inside & ((index as u64) < size));
+            if !all_inside {
+                outside = outside.or(index.iter().copied().find(|&index| index as u64 >= size));
+                return;
+            }
+            let start = offset + first * self.stride;
+            if different == 0 && stride == 1 {
+                // A stretch of one row.
+                let from = &from[start as usize..start as usize + len];
+                to.iter_mut().zip(from).for_each(|(to, &from)| *to = convert(from));
+                return;
+            }
+            for (k, (to, &index)) in to.iter_mut().zip(index).enumerate() {
+                *to = convert(from[(offset + k as i64 * stride + index * self.stride) as usize]);
+            }
+        });
+        outside
+    }
+}

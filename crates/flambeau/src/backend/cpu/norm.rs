@@ -1,0 +1,241 @@
+//! Normalised rows: y = (x − m) · r · w + b, where m and r have a value per row and w and b one per place. That is what layer
+//! norm and RMS norm come to, and it is worth loops of its own: the interpreter would go over each row seven times and
+//! keep four copies of it in the cache, where three times and none are enough. x is read for Σ x, for Σ (x − m)² and for
+//! the result; what is made of these sums, once per row, the interpreter makes for some rows at once.
+//!
+//! Results are rounded as the interpreter rounds them, but for Σ (x − m)², whose squares are not rounded at all.
+
+use super::fused::{Output, Worker};
+use super::totals::Totals;
+use crate::dtype::DType;
+use crate::host::tiny::product;
+use crate::host::{Lanes, View, prefetch, widest};
+use crate::ir::ReduceKind;
+use crate::ir::access::Access;
+use crate::ir::kernel::{Fused, InstKind};
+use std::ops::Range;
+
+/// A kernel that normalises rows, by the instructions that matter.
+pub(super) struct Norm {
+    length: usize,
+    /// The load of x.
+    x: usize,
+    /// What is subtracted from it, if anything is.
+    mean: Option<usize>,
+    /// What the difference is multiplied by.
+    scale: usize,
+    /// The loads of w and b.
+    weight: Option<usize>,
+    bias: Option<usize>,
+    /// The output that gets the rows.
+    output: usize,
+    /// One 0 for every dimension.
+    fixed: Vec<usize>,
+}
+
+impl Norm {
+    /// How the kernel normalises rows, if that is what it does and all it does.
+    pub fn of(worker: &Worker) -> Option<Norm> {
+        let kernel = worker.kernel;
+        let inner = || kernel.insts.iter().filter(|inst| inst.inner);
+        let mut rows = (0..kernel.outputs.len()).filter(|&output| kernel.outputs[output].per_element);
+        let (output, None) = (rows.next()?, rows.next()) else { return None };
+        let result = kernel.outputs[output].inst;
+        if worker.straight[result].is_none() || inner().any(|inst| inst.dtype != DType::F32) {
+            return None;
+        }
+        // From the result back to x, counting instructions per element.
+        let (mut seen, mut at) = (0, result);
+        let mut step = |name: &str| {
+            let (rest, load) = operands(kernel, name, at)?;
+            let found = is_load(kernel, load) && kernel.insts[rest].inner && !is_load(kernel, rest);
+            if found {
+                (seen, at) = (seen + 2, rest);
+            }
+            found.then_some(load)
+        };
+        let (bias, weight) = (step("add"), step("mul"));
+        let (centred, scale) = operands(kernel, "mul", at)?;
+        let (x, mean) = match is_load(kernel, centred) {
+            true => (centred, None),
+            false => operands(kernel, "sub", centred).map(|(x, mean)| (x, Some(mean)))?,
+        };
+        seen += if mean.is_some() { 3 } else { 2 };
+        if !is_load(kernel, x) || [Some(scale), mean].iter().flatten().any(|&row| kernel.insts[row].inner) {
+            return None;
+        }
+        // Σ x and Σ (x − m)² are all that is reduced.
+        let mut squares = Vec::new();
+        for &reduction in kernel.phases.iter().flat_map(|phase| &phase.reductions) {
+            let InstKind::Reduce { arg, reduce } = &kernel.insts[reduction].kind else { return None };
+            let is_square = operands(kernel, "mul", *arg) == Some((centred, centred));
+            if reduce.kind != ReduceKind::Sum || !(is_square || *arg == x) {
+                return None;
+            }
+            if is_square && !squares.contains(arg) {
+                squares.push(*arg);
+            }
+        }
+        let (length, fixed) = (kernel.inner_count(), vec![0; kernel.space.len()]);
+        let norm = Norm { length, x, mean, scale, weight, bias, output, fixed };
+        let lie_together =
+            [Some(x), weight, bias].into_iter().flatten().all(|load| norm.row(worker, load, 0).is_some())
+                && norm.place(worker, &kernel.outputs[output].access, 0).is_some();
+        (lie_together && inner().count() == seen + squares.len()).then_some(norm)
+    }
+
+    /// Where a row lies, if all of it lies together.
+    fn place(&self, worker: &Worker, access: &Access, row: usize) -> Option<Range<usize>> {
+        let dimensions = 0..worker.kernel.space.len();
+        let start = worker.strip(dimensions, row * self.length, self.length, &self.fixed).together(access)?;
+        Some(start..start + self.length)
+    }
+
+    /// What a load gives for a row.
+    fn row<'a>(&self, worker: &Worker<'a>, load: usize, row: usize) -> Option<&'a [f32]> {
+        let InstKind::Load { operand, access } = &worker.kernel.insts[load].kind else { return None };
+        worker.inputs[*operand].view(self.place(worker, access, row)?).map(f32::slice)
+    }
+
+    /// The sums and the results of a phase, for some rows.
+    pub fn pass(
+        &self,
+        worker: &Worker,
+        phase: usize,
+        rows: Range<usize>,
+        totals: &mut [Totals],
+        outputs: &[Output],
+    ) {
+        const LIE: &str = "rows of these loads lie together";
+        let phase = &worker.kernel.phases[phase];
+        let reductions = phase.reductions.iter().zip(totals);
+        for (&reduction, totals) in reductions {
+            let of_x = worker.kernel.insts[reduction].args().contains(&self.x);
+            for (number, row) in rows.clone().enumerate() {
+                let x = self.row(worker, self.x, row).expect(LIE);
+                match of_x {
+                    true => totals.fold_row(number, View::F32(x), 0..x.len(), 0),
+                    false => totals.add_squares(number, x, self.of_row(worker, self.mean, number)),
+                }
+            }
+        }
+        if phase.outputs.is_empty() {
+            return;
+        }
+        let ahead = |row: usize| (row < worker.kernel.outer_count()).then(|| self.row(worker, self.x, row));
+        for (number, row) in rows.clone().enumerate() {
+            // Those of the next call are on their way meanwhile.
+            ahead(row + rows.len()).flatten().into_iter().for_each(prefetch);
+            let at_places = |load: Option<usize>| load.map(|load| self.row(worker, load, row).expect(LIE));
+            let place = self.place(worker, &worker.kernel.outputs[self.output].access, row).expect(LIE);
+            // Safety: rows of different workers are disjoint.
+            let to = unsafe { outputs[self.output].part(place) };
+            let of_row = [self.mean, Some(self.scale)].map(|inst| self.of_row(worker, inst, number));
+            let x = self.row(worker, self.x, row).expect(LIE);
+            normalise(x, of_row, at_places(self.weight), at_places(self.bias), f32::slice_mut(to));
+        }
+    }
+
+    /// A value of a row; 0 if there is none.
+    fn of_row(&self, worker: &Worker, inst: Option<usize>, number: usize) -> f32 {
+        inst.map_or(0.0, |inst| f32::slice(worker.values(inst))[if worker.single[inst] { 0 } else { number }])
+    }
+}
+
+fn is_load(kernel: &Fused, inst: usize) -> bool {
+    kernel.insts[inst].inner && matches!(kernel.insts[inst].kind, InstKind::Load { .. })
+}
+
+/// The two operands of a primitive of this name.
+fn operands(kernel: &Fused, name: &str, inst: usize) -> Option<(usize, usize)> {
+    match &kernel.insts[inst].kind {
+        InstKind::Map { op, args } if op.name == name && args.len() == 2 => Some((args[0], args[1])),
+        _ => None,
+    }
+}
+
+widest! {
+    /// y = (x − m) · r · w + b for a row.
+    fn normalise(x: &[f32], of_row: [f32; 2], weight: Option<&[f32]>, bias: Option<&[f32]>, y: &mut [f32]) {
+        let ([mean, scale], len) = (of_row, y.len());
+        let x = &x[..len];
+        let scaled = |x: f32| product(x - mean, scale);
+        match (weight.map(|weight| &weight[..len]), bias.map(|bias| &bias[..len])) {
+            (None, None) => (0..len).for_each(|i| y[i] = scaled(x[i])),
+            (Some(weight), None) => (0..len).for_each(|i| y[i] = product(scaled(x[i]), weight[i])),
+            (None, Some(bias)) => (0..len).for_each(|i| y[i] = scaled(x[i]) + bias[i]),
+            (Some(weight), Some(bias)) => {
+                (0..len).for_each(|i| y[i] = product(scaled(x[i]), weight[i]) + bias[i]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+
+    /// Rows, numbers per row, and whether there are weights and biases.
+    const CASES: [(usize, usize, bool, bool); 6] = [
+        (5, 64, true, true),
+        (3, 1000, true, true),
+        (37, 129, true, false),
+        (9, 4096, false, false),
+        (2, 9000, true, true),
+        (300, 70, false, false),
+    ];
+
+    fn numbers(count: usize, seed: u32) -> Vec<f32> {
+        let number = |k: usize| (k as u32).wrapping_mul(2_654_435_761).wrapping_add(seed * 977) >> 8;
+        (0..count).map(|k| number(k) as f32 / (1 << 23) as f32 - 0.75).collect()
+    }
+
+    #[test]
+    fn rows_are_normalised_as_f64_does_it() {
+        let device = Device::cpu();
+        for (rows, length, has_weight, has_bias) in CASES {
+            let values = numbers(rows * length, 1);
+            let x = Tensor::from_slice(&values, [rows, length], &device);
+            let (w, b) = (numbers(length, 2), numbers(length, 3));
+            let weight = has_weight.then(|| Tensor::from_slice(&w, [length], &device));
+            let bias = has_bias.then(|| Tensor::from_slice(&b, [length], &device));
+            let y = x.try_layer_norm(&[length], weight.as_ref(), bias.as_ref(), 1e-5).unwrap();
+            let got: Vec<f32> = y.to_vec_blocking().unwrap();
+            for (row, got) in values.chunks_exact(length).zip(got.chunks_exact(length)) {
+                let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / length as f64;
+                let variance =
+                    row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / length as f64;
+                for k in 0..length {
+                    let scaled = (f64::from(row[k]) - mean) / (variance + 1e-5).sqrt();
+                    let weighed = scaled * if has_weight { f64::from(w[k]) } else { 1.0 };
+                    let wanted = weighed + if has_bias { f64::from(b[k]) } else { 0.0 };
+                    assert!(
+                        (f64::from(got[k]) - wanted).abs() < 1e-6 * (1.0 + scaled.abs()),
+                        "{rows} × {length}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_their_neighbours_or_on_threads() {
+        let device = Device::cpu();
+        let (rows, length) = (61, 200);
+        let x = Tensor::from_slice(&numbers(rows * length, 4), [rows, length], &device);
+        let (w, b) =
+            (Tensor::from_slice(&numbers(length, 5), [length], &device), Tensor::zeros([length], &device));
+        let bits = |x: &Tensor| -> Vec<u32> {
+            let y = x.try_layer_norm(&[length], Some(&w), Some(&b), 1e-5).unwrap();
+            y.to_vec_blocking::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+        };
+        let all = bits(&x);
+        for row in 0..rows {
+            assert_eq!(bits(&x.narrow(0, row, 1)), all[row * length..(row + 1) * length], "row {row}");
+        }
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| bits(&x)), all, "{threads} threads");
+        }
+    }
+}
