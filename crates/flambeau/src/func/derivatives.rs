@@ -220,6 +220,7 @@ where
 }
 
 /// [`vjp`], or the error instead of a panic.
+#[expect(clippy::type_complexity, reason = "the type of a closure has no name")]
 pub fn try_vjp<X, R, F>(f: F, x: &X) -> Result<(R::Tensors, impl Fn(&R::Tensors) -> Result<X> + use<X, R, F>)>
 where
     X: Tensors,
@@ -283,6 +284,7 @@ where
 }
 
 /// [`linearize`], or the error instead of a panic.
+#[expect(clippy::type_complexity, reason = "the type of a closure has no name")]
 pub fn try_linearize<X, R, F>(
     f: F,
     x: &X,

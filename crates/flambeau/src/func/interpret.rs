@@ -178,7 +178,10 @@ impl<'a> Interpreter<'a> {
 }
 
 /// Batched values that derivative rules will read: an evaluation leaves them in memory, as it does for rules that are not batched.
-pub(super) struct Kept(Vec<(Arc<Node>, SmallVec<[(Value, bool); 1]>)>);
+pub(super) struct Kept(Vec<(Arc<Node>, KeptValues)>);
+
+/// A node's values, and whether each is one for each sample.
+type KeptValues = SmallVec<[(Value, bool); 1]>;
 
 impl Kept {
     fn new(samples: impl Iterator<Item = (Arc<Node>, Samples)>) -> Kept {

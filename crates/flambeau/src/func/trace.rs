@@ -224,11 +224,10 @@ impl Drop for Held {
                 true
             }
         });
-        while first {
+        while first && !LEAVING.with_borrow(Option::is_none) {
             let next = LEAVING.with_borrow_mut(|leaving| leaving.as_mut().and_then(Vec::pop));
             if next.is_none() {
                 LEAVING.with_borrow_mut(|leaving| *leaving = None);
-                return;
             }
         }
     }

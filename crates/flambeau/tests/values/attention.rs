@@ -256,8 +256,7 @@ fn of_half_precision_on_matrix_units() {
     let config = GpuConfig { matrix_units: MatrixUnits::Played, ..Default::default() };
     let device = new_gpu(config);
     // Queries (B, H, L, E), heads of keys, keys, their width as values; causal, a mask, the share of weights that are dropped.
-    type Mask = Option<[usize; 4]>;
-    let cases: [([usize; 4], [usize; 3], bool, Mask, f64); 3] = [
+    let cases = [
         ([2, 2, 70, 20], [2, 70, 64], true, None, 0.3),
         ([2, 4, 37, 12], [2, 40, 7], true, Some([2, 1, 1, 40]), 0.0),
         ([1, 2, 65, 16], [1, 33, 16], false, Some([1, 2, 65, 33]), 0.25),
@@ -277,8 +276,7 @@ fn of_half_precision_on_matrix_units() {
             enable_gqa: g != h,
             ..Default::default()
         };
-        let attend =
-            |[q, k, v]: &[Tensor; 3]| q.scaled_dot_product_attention(k, v, &options(q.device()));
+        let attend = |[q, k, v]: &[Tensor; 3]| q.scaled_dot_product_attention(k, v, &options(q.device()));
         let got = run(&halves, &halves.each_ref(), attend);
         let want = run(&floats, &floats.each_ref(), attend);
         for (got, want) in got.iter().zip(&want) {

@@ -58,7 +58,8 @@ widest! {
         for chunk in chunks {
             products.iter_mut().zip(chunk).for_each(|(product, &x)| *product *= f64::from(x));
         }
-        products.iter().product::<f64>() * rest.iter().map(|&x| f64::from(x)).product::<f64>()
+        let whole = products.iter().fold(1.0, |product, x| product * x);
+        rest.iter().fold(whole, |product, &x| product * f64::from(x))
     }
 }
 

@@ -17,9 +17,9 @@
 //! Of f32, operands and weights would be two halves each, with powers of two for rows of one product and columns of the next; that is
 //! not built, and f32 takes the plain kernels, at every precision.
 
+use super::Sizes;
 use super::stages::{LINE, Strided, each_row};
 use super::weighing::Weighing;
-use super::Sizes;
 use super::wgsl::{Body, Kind, OF_QUERIES, Operands, Output, of_own_queries, over_threads};
 use crate::dtype::DType;
 use crate::ir::UnitKind;
@@ -128,9 +128,7 @@ impl<'a> Rows<'a> {
     /// Stores them in workgroup memory.
     fn store(&self) -> String {
         let (name, pitch, first) = (self.operand.name, self.pitch, self.first);
-        self.each(|p, row, vector| {
-            format!("lines[{first}u + {row} * {pitch}u + {vector}] = next_{name}{p};")
-        })
+        self.each(|p, row, vector| format!("lines[{first}u + {row} * {pitch}u + {vector}] = next_{name}{p};"))
     }
 
     /// As squares of a product along the width, or of one that sums up rows.
@@ -171,7 +169,11 @@ impl Writer {
                 let place = other.first + j * SQUARE * other.pitch + e * SQUARE / 4;
                 let (square, name) = (format!("{scores}_square{j}"), own.name);
                 let b = format!("{scores}_b{e}_{j}");
-                _ = writeln!(text, "        let {b} = {};", self.spelling.load_b(&of_b, &format!("{place}u")));
+                _ = writeln!(
+                    text,
+                    "        let {b} = {};",
+                    self.spelling.load_b(&of_b, &format!("{place}u"))
+                );
                 let product = self.spelling.multiply_add(&format!("own_{name}{e}"), (&of_b, &b), &square);
                 _ = writeln!(text, "        {square} = {product};");
             }
@@ -223,7 +225,11 @@ impl Writer {
             for v in 0..squares(other.operand.columns.width) {
                 let place = other.first + step * SQUARE * other.pitch + v * SQUARE / 4;
                 let (square, b) = (format!("{sum}_square{v}"), format!("{sum}_b{step}_{v}"));
-                _ = writeln!(text, "        let {b} = {};", self.spelling.load_b(&of_b, &format!("{place}u")));
+                _ = writeln!(
+                    text,
+                    "        let {b} = {};",
+                    self.spelling.load_b(&of_b, &format!("{place}u"))
+                );
                 let product = self.spelling.multiply_add(&a, (&of_b, &b), &square);
                 _ = writeln!(text, "        {square} = {product};");
             }
@@ -260,9 +266,7 @@ fn of_weights(memory: &'static str) -> Squares {
 /// A thread's numbers as weights, as f16.
 fn hand_over(numbers: &str, weights: &str) -> String {
     each_row(|i| {
-        format!(
-            "{weights}[(down * 4u + {i}u) * {WEIGHTS_PITCH}u + across] = vec4<f16>({numbers}{i});"
-        )
+        format!("{weights}[(down * 4u + {i}u) * {WEIGHTS_PITCH}u + across] = vec4<f16>({numbers}{i});")
     })
 }
 

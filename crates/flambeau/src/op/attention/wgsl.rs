@@ -180,9 +180,7 @@ impl InStages {
     fn new(operands: &Operands, weighing: &Weighing, results: &[&Output]) -> InStages {
         let Operands { q, k, v, g } = *operands;
         match (g, results) {
-            (Some(g), [by_key, by_value]) => {
-                InStages::of_keys([q, k, v, g], weighing, by_key, by_value)
-            }
+            (Some(g), [by_key, by_value]) => InStages::of_keys([q, k, v, g], weighing, by_key, by_value),
             (Some(g), _) => InStages::of_queries([q, k, v, g], weighing, results[0]),
             (None, _) => InStages::forward(q, k, v, weighing, results[0]),
         }
@@ -285,7 +283,12 @@ impl InStages {
     }
 
     /// dK = scale · Σ Pᵀ · (V gᵀ − mean) Q, and dV = Σ Pᵀ g.
-    fn of_keys([q, k, v, g]: [&Strided; 4], weighing: &Weighing, by_key: &Output, by_value: &Output) -> InStages {
+    fn of_keys(
+        [q, k, v, g]: [&Strided; 4],
+        weighing: &Weighing,
+        by_key: &Output,
+        by_value: &Output,
+    ) -> InStages {
         InStages::with(
             zeros("sum", k.columns) + &zeros("more", v.columns),
             &["score", "change"],

@@ -67,7 +67,7 @@ fn sizes_and_dimensions() {
 
 #[test]
 fn random_numbers_have_to_be_asked_for() {
-    let draw = |x: &Tensor| x.try_add(&Tensor::rand([2], &Generator::new(1), &Device::cpu()));
+    let draw = |x: &Tensor| x.try_add(Tensor::rand([2], &Generator::new(1), &Device::cpu()));
     refused(try_vmap(draw)(&matrix()), "vmap: random numbers were drawn");
 }
 
