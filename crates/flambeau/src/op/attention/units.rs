@@ -10,9 +10,10 @@
 //! sums     (16, V) += weights (16, 32) · other (32, V)
 //! ```
 //!
-//! The rows of a square of sums cannot be shrunk one by one when a larger score comes: for that they go through the strip. So forward
-//! does not take each larger score for the bound of its weights: only one that is larger by e⁸, which f16 has room for, and then shrinks the
-//! sums of all rows of the workgroup. After the first block that is rare.
+//! The rows of a square of sums cannot be shrunk one by one when a larger score comes. So forward walks twice: once for the largest
+//! score of each query, and then for the sums, which costs half as many products again and no other memory. (Shrinking them on their way
+//! through the strip, where a score exceeds its bound by e⁸, was right where threads play matrix units, and gave NaNs on an H200: squares of
+//! sums that are loaded again within a branch are not to be relied on there.)
 //!
 //! Of f32, operands and weights would be two halves each, with powers of two for rows of one product and columns of the next; that is
 //! not built, and f32 takes the plain kernels, at every precision.
@@ -36,8 +37,6 @@ pub(super) const THREADS: usize = OWN / SQUARE * LANES;
 /// Vectors of four from row to row of the strip and of weights: eight rows begin at different banks.
 const STRIP_PITCH: usize = LINE + 1;
 const WEIGHTS_PITCH: usize = LINE + 2;
-/// Scores may exceed the bound of their weights by so much: e⁸ is a twentieth of the largest f16.
-const ROOM: &str = "8.0";
 /// The widest rows: sums and own rows stay in registers.
 const MAX_WIDTH: usize = 64;
 
@@ -191,23 +190,6 @@ impl Writer {
         format!("        {}\n", self.spelling.store(square, &place, STRIP_PITCH))
     }
 
-    /// Multiplies the rows of the sums by their `shrink0` ….
-    fn shrink(&self, sum: &str, width: usize) -> String {
-        let mut text = String::new();
-        for v in 0..squares(width) {
-            let (square, place) = (format!("{sum}_square{v}"), v * SQUARE / 4 % LINE);
-            text += &self.to_strip(&square, place * 4 / SQUARE);
-            text += "        workgroupBarrier();\n";
-            let mine = format!("across / {}u == {}u", SQUARE / 4, place * 4 / SQUARE);
-            let shrunk = each_row(|i| format!("{} *= shrink{i};", from_strip(i)));
-            _ = write!(text, "        if ({mine}) {{\n{shrunk}        }}\n        workgroupBarrier();\n");
-            let at = format!("subgroup * {}u + {place}u", SQUARE * STRIP_PITCH);
-            _ = writeln!(text, "        {square} = {};", self.spelling.load_sum(&at, STRIP_PITCH));
-            text += "        workgroupBarrier();\n";
-        }
-        text
-    }
-
     /// Declares the sums of a subgroup's rows.
     fn zeros(&self, sum: &str, width: usize) -> String {
         let zero = self.spelling.zero();
@@ -324,50 +306,43 @@ pub(super) fn body(
                 &[own, of_weights("weights")],
                 &unique([keys.squares(true), values.squares(false)]),
             );
-            let masked = |i: usize| {
+            let largest = |i: usize| {
                 format!(
-                    "{}\n        let here{i} = max(max(score{i}.x, score{i}.y), max(score{i}.z, score{i}.w));",
+                    "{}\n        largest{i} = max(largest{i}, max(max(score{i}.x, score{i}.y), max(score{i}.z, score{i}.w)));",
                     weighing.masked(i)
                 )
             };
             let weighed = |i: usize| {
                 format!(
-                    "let bound{i} = select(largest{i}, best[{i}], best[{i}] > largest{i} + {ROOM});
-        let shrink{i} = exp(largest{i} - bound{i});
-        if (bound{i} != largest{i} && start != {first}) {{ raised = 1u; }}
-        largest{i} = bound{i};
-        score{i} = {};
-        total{i} = total{i} * shrink{i} + dot(score{i}, vec4<f32>(1.0));{}",
+                    "{}\n        score{i} = {};\n        total{i} += dot(score{i}, vec4<f32>(1.0));{}",
+                    weighing.masked(i),
                     weighing.exponentials(i),
                     weighing.dropped(i)
                 )
             };
-            shader.add("var<workgroup> raised: u32;\n");
-            let work = String::from("        if (thread == 0u) { raised = 0u; }\n")
-                + &writer.scores("score", q, &keys)
-                + &weighing.of_block()
-                + &each_row(masked)
-                + &joined(|a, b| format!("max({a}, {b})"), "here", "best")
-                + &each_row(weighed)
-                + &hand_over("score", "weights")
-                + &format!(
-                    "        let shrinks = workgroupUniformLoad(&raised);
-        if (shrinks == 1u) {{
-{}        }}
-",
-                    writer.shrink("sum", v.columns.width)
-                )
-                + &writer.weighted_sums("sum", "weights", &values);
+            let scores = writer.scores("score", q, &keys) + &weighing.of_block();
             let lowest = weighing.lowest();
+            let find = walk(&[&keys], first, &(scores.clone() + &each_row(largest)));
+            let found = joined(|a, b| format!("max({a}, {b})"), "largest", "best")
+                + &each_row(|i| format!("let bound{i} = best[{i}];"));
+            let sum = walk(
+                &[&keys, &values],
+                first,
+                &(scores
+                    + &each_row(weighed)
+                    + &hand_over("score", "weights")
+                    + "        workgroupBarrier();\n"
+                    + &writer.weighted_sums("sum", "weights", &values)),
+            );
             Body {
                 before: names
                     + &writer.own_rows(q)
                     + &each_row(|i| format!("var largest{i} = {lowest}; var total{i} = 0.0;"))
                     + &writer.zeros("sum", v.columns.width),
-                walk: walk(&[&keys, &values], first, &work),
+                walk: find + &found + &sum,
                 after: joined(|a, b| format!("{a} + {b}"), "total", "all")
                     + &writer.hand_back("sum", v)
-                    + &results[0].sums_and_logarithms(weighing, v.columns, "largest"),
+                    + &results[0].sums_and_logarithms(weighing, v.columns, "bound"),
             }
         }
         Some(g) if weighing.kind == Kind::Queries => {

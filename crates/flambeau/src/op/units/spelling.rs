@@ -117,22 +117,6 @@ impl Spelling {
             }
         }
     }
-
-    /// The square of sums that lies in the strip from a place on.
-    pub fn load_sum(&self, place: &str, pitch: usize) -> String {
-        match self.units {
-            UnitKind::Cooperative { .. } => {
-                format!("coopLoadT<coop_mat16x16<f32, C>>(&strip[{place}], {pitch}u)")
-            }
-            UnitKind::Played => {
-                let at = |from: usize| {
-                    format!("strip[{place} + lane / 2u * {pitch}u + lane % 2u * 2u + {}u]", from / 4)
-                };
-                let number = |j: usize| format!("{}[{}]", at(j), j % 4);
-                format!("array<f32, 8>({})", [0, 1, 2, 3, 4, 5, 6, 7].map(number).join(", "))
-            }
-        }
-    }
 }
 
 fn cooperative_load(squares: &Squares, role: &str, at: &str) -> String {
