@@ -17,8 +17,10 @@ pub fn validate_shaders(device: &Device) -> usize {
     for source in &sources {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));
-        let capabilities =
-            Capabilities::SHADER_FLOAT16 | Capabilities::SUBGROUP | Capabilities::COOPERATIVE_MATRIX;
+        let capabilities = Capabilities::SHADER_FLOAT16
+            | Capabilities::SHADER_FLOAT16_IN_FLOAT32
+            | Capabilities::SUBGROUP
+            | Capabilities::COOPERATIVE_MATRIX;
         Validator::new(ValidationFlags::all(), capabilities)
             .validate(&module)
             .unwrap_or_else(|error| panic!("{}\n{source}", error.emit_to_string(source)));

@@ -42,7 +42,8 @@ const MAX_WIDTH: usize = 64;
 
 /// How a call's matrices are multiplied as a whole, if its operands and its device allow it.
 pub(super) fn of_call(sizes: &Sizes, call: &StructuredCall) -> Option<UnitKind> {
-    let fits = call.inputs[0].meta.dtype == DType::F16
+    let fits = cfg!(not(target_arch = "wasm32"))
+        && call.inputs[0].meta.dtype == DType::F16
         && sizes.width.max(sizes.value_width) <= MAX_WIDTH
         && bytes(sizes) <= call.workgroup_memory as usize;
     call.units.filter(|_| fits)

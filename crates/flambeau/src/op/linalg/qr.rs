@@ -93,7 +93,7 @@ impl Structured for Qr {
         let mut beside = None;
         if n > k {
             let (r2, gr2) = (r.try_narrow(-1, k, n - k)?, gr.try_narrow(-1, k, n - k)?);
-            gq += q.try_matmul(&r2)?.try_matmul(&transposed(&gr2)?)?;
+            gq = gq.try_add(&q.try_matmul(&r2)?.try_matmul(&transposed(&gr2)?)?)?;
             beside = Some(q.try_matmul(&gr2)?);
         }
         let (r, gr) = (r.try_narrow(-1, 0, k)?, gr.try_narrow(-1, 0, k)?);

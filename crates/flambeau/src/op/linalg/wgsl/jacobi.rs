@@ -251,9 +251,12 @@ impl<'a> Jacobi<'a> {
                 if (abs(pq) > {least}) {{
                     let zeta = (qq - pp) / (2.0 * pq);
                     let tangent = select(-1.0, 1.0, zeta >= 0.0) / (abs(zeta) + sqrt(fma(zeta, zeta, 1.0)));
-                    // (`inverseSqrt` may be an estimate, and V would lose its orthogonality with each rotation.)
                     let cosine = 1.0 / sqrt(fma(tangent, tangent, 1.0));
-                    angle = vec2<f32>(cosine, tangent * cosine);
+                    let sine = tangent * cosine;
+                    // Roots and quotients may be wrong in their last bits, all in one direction, and V would lose its orthogonality
+                    // with each rotation: c² + s² is brought back to 1.
+                    let missing = 0.5 * fma(-cosine, cosine, fma(-sine, sine, 1.0));
+                    angle = vec2<f32>(fma(missing, cosine, cosine), fma(missing, sine, sine));
                     rotated = 1u;
                 }}
                 angles[thread] = angle;
