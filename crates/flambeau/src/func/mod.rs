@@ -5,7 +5,7 @@
 //! | [`grad`], [`grad_and_value`] | the gradient of a function that returns a number |
 //! | [`vjp`], [`jvp`], [`linearize`] | products with its Jacobian, from the left and from the right |
 //! | [`jacrev`], [`jacfwd`], [`hessian`] | the Jacobian, the second derivatives |
-//! | [`vmap`], [`vmap_with`] | a function of one sample, for a batch of them |
+//! | [`vmap`], [`vmap_with`], [`apply_along_axis`] | a function of one sample, for a batch of them, or for every line |
 //! | [`functional_call`], [`parameters`], [`stack_states`] | a module as a function of its parameters, ensembles |
 //!
 //! A transform takes a function and gives one, so they compose in any order: `vmap(grad(f))` are the gradients of every sample,
@@ -47,4 +47,6 @@ pub use derivatives::{
 pub use jacobian::{hessian, jacfwd, jacrev, try_hessian, try_jacfwd, try_jacrev};
 pub use module::{functional_call, parameters, stack_states, try_functional_call, try_stack_states};
 pub use tensors::{Outcome, Tensors};
-pub use vmap::{Randomness, VmapOptions, try_vmap, try_vmap_with, vmap, vmap_with};
+pub use vmap::{
+    Randomness, VmapOptions, apply_along_axis, try_apply_along_axis, try_vmap, try_vmap_with, vmap, vmap_with,
+};

@@ -4,6 +4,7 @@ use super::tensors::{Outcome, Tensors};
 use super::trace::{Trace, Wanted};
 use crate::autograd::record_draws;
 use crate::error::{Error, Result, expect};
+use crate::shape::{Dims, Shape};
 use crate::tensor::Tensor;
 
 /// What random numbers a batched function draws.
@@ -66,6 +67,41 @@ where
     R: Outcome,
 {
     try_vmap_with(f, VmapOptions::default())
+}
+
+/// A function of vectors, applied to every line along a dimension: in its place are the dimensions of the results.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::func::apply_along_axis;
+/// let x = Tensor::new([[3.0, 1.0], [4.0, 2.0]], &Device::cpu());
+/// let spread = |line: &Tensor| line.max(..) - line.min(..);
+/// assert_eq!(apply_along_axis(spread, 0, &x).to_string(), "tensor([1., 1.])");
+/// assert_eq!(apply_along_axis(spread, 1, &x).to_string(), "tensor([2., 2.])");
+/// ```
+#[track_caller]
+pub fn apply_along_axis<R>(f: impl Fn(&Tensor) -> R, dim: isize, x: &Tensor) -> Tensor
+where
+    R: Outcome<Tensors = Tensor>,
+{
+    expect(try_apply_along_axis(f, dim, x))
+}
+
+/// [`apply_along_axis`], or the error instead of a panic.
+#[track_caller]
+pub fn try_apply_along_axis<R>(f: impl Fn(&Tensor) -> R, dim: isize, x: &Tensor) -> Result<Tensor>
+where
+    R: Outcome<Tensors = Tensor>,
+{
+    let lines = x.try_movedim(dim, -1)?;
+    let (leading, length) = (&lines.shape().dims()[..x.rank() - 1], lines.size(-1));
+    let results = try_vmap(f)(&lines.try_reshape([lines.numel() / length.max(1), length])?)?;
+    let of_line = &results.shape().dims()[1..];
+    let results = results.try_reshape(leading.iter().chain(of_line).copied().collect::<Shape>())?;
+    let dim = if dim < 0 { dim + x.rank() as isize } else { dim };
+    let from = (0..of_line.len()).map(|k| (leading.len() + k) as isize).collect();
+    let to = (0..of_line.len()).map(|k| dim + k as isize).collect();
+    results.try_movedim(Dims::Some(from), Dims::Some(to))
 }
 
 /// [`vmap`] along chosen dimensions, with inputs that are the same for all samples, or with random numbers.

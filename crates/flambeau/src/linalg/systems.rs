@@ -3,6 +3,7 @@
 use super::{batch_of, in_full, require_matrices, require_square, with_one_batch};
 use crate::error::{Error, Result};
 use crate::op::linalg::transposed;
+use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
 
 /// Refuses operands of a system A X = B that do not fit.
@@ -51,6 +52,47 @@ impl Tensor {
             require_system(OP, a, b, true)?;
             let (a, b) = with_one_batch(OP, a, b)?;
             a.solve_for(OP, &b)
+        }
+
+        /// X with A · X = B, summed over all dimensions of X: A has the dimensions of B and then those of X, of which there are as many
+        /// elements.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let a = (Tensor::eye(6, &Device::cpu()) * 2.0).reshape([2, 3, 6]);
+        /// let x = a.tensorsolve(&Tensor::ones([2, 3], &Device::cpu()));
+        /// assert_eq!(x.to_string(), "tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])");
+        /// ```
+        tensorsolve / try_tensorsolve(&self, b: &Tensor) -> Tensor {
+            let (n, dims) = (b.numel(), self.shape().dims());
+            if !dims.starts_with(b.shape().dims()) || self.numel() != n * n {
+                let message = format!("{} and {} are no square system", self.shape(), b.shape());
+                return Err(Error::shape("tensorsolve", message));
+            }
+            let x = self.try_reshape([n, n])?.try_solve(&b.try_reshape([n])?)?;
+            x.try_reshape(&dims[b.rank()..])
+        }
+
+        /// The inverse of the map that the tensor is from its last dimensions to its first `first` ones, of which there are as many
+        /// elements: the last dimensions come first.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let a = (Tensor::eye(6, &Device::cpu()) * 2.0).reshape([6, 2, 3]);
+        /// let inverse = a.tensorinv(1);
+        /// assert_eq!((inverse.shape().dims(), inverse.sum(..).item_blocking()?), (&[2, 3, 6][..], 3.0));
+        /// # Ok::<(), Error>(())
+        /// ```
+        tensorinv / try_tensorinv(&self, first: usize) -> Tensor {
+            let dims = self.shape().dims();
+            let (rows, columns) = dims.split_at(first.min(dims.len()));
+            let n = product(rows);
+            if n != product(columns) {
+                let message = format!("{} is not square after {first} dimensions", self.shape());
+                return Err(Error::shape("tensorinv", message));
+            }
+            let dims: Shape = columns.iter().chain(rows).copied().collect();
+            self.try_reshape([n, n])?.try_inv()?.try_reshape(dims)
         }
 
         /// X with T X = B, or X T = B (not `left`), where T is the `upper` or the lower triangle of the matrices (…, n, n), whose

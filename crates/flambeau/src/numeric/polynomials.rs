@@ -1,5 +1,6 @@
 //! Polynomials as vectors of coefficients, the highest power first, and convolutions, which are their products.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fft::ConvolveMode;
 use crate::tensor::{ConvOptions, Tensor, twins};
@@ -62,6 +63,35 @@ impl Tensor {
                 true => other.correlated(&self.try_flip(0)?, mode),
                 false => self.correlated(&other.try_flip(0)?, mode),
             }
+        }
+
+        /// The coefficients of the polynomial of a degree that is nearest to values `y` at the points x (n), by least squares; `y` is (n), or
+        /// (n, k) for k polynomials, (degree + 1, k). There must be as many different points as coefficients.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([0.0, 1.0, 2.0, 3.0], &Device::cpu());
+        /// let fitted = x.polyfit(&(&x * &x * 2.0 + 1.0), 2).to_vec_blocking::<f32>()?;
+        /// assert!(fitted.iter().zip([2.0, 0.0, 1.0]).all(|(got, want)| (got - want).abs() < 1e-5));
+        /// # Ok::<(), Error>(())
+        /// ```
+        polyfit / try_polyfit(&self, y: &Tensor, degree: usize) -> Tensor {
+            let count = self.coefficients("polyfit")?;
+            if !(1..=2).contains(&y.rank()) || y.shape()[0] != count {
+                let message = format!("values {} are not those of {count} points", y.shape());
+                return Err(Error::shape("polyfit", message));
+            }
+            let float = |x: &Tensor| match x.dtype().is_float() {
+                true => Ok(x.clone()),
+                false => x.try_to_dtype(DType::F32),
+            };
+            let (points, values) = (float(self)?, float(y)?);
+            let powers = points.try_vander(degree + 1)?.try_flip(1)?;
+            // Columns of one length: the powers of large numbers would hide the others.
+            let lengths = powers.try_square()?.try_sum(0)?.try_sqrt()?;
+            let columns = if y.rank() == 1 { values.try_unsqueeze(1)? } else { values };
+            let fitted = powers.try_div(&lengths)?.try_lstsq(&columns)?.try_div(&lengths.try_unsqueeze(1)?)?;
+            if y.rank() == 1 { fitted.try_squeeze(1) } else { Ok(fitted) }
         }
 
         /// y\[n\] = Σₖ x\[n + k\] w\[k\] of two vectors, all of it or a part, as NumPy's: the first number has the first of x alone.

@@ -1,7 +1,8 @@
 //! Distributions whose inverse is a formula, of uniform numbers u in (0, 1) or of normal ones z.
 
 use super::{Draw, draws};
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::op::elementwise::{NORMAL, Operand, apply};
 use crate::rng::Generator;
 use crate::shape::Shape;
@@ -44,6 +45,30 @@ draws! {
         let draw = Draw::new("normal", self, shape, options)?;
         let z = draw.normal()?;
         draw.placed(z, mean, deviation)
+    }
+
+    /// Vectors of normal numbers with means (n) and a covariance matrix (n, n), which must be positive definite: (…, n) for a shape (…).
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// let (mean, covariance) = (Tensor::new([0.0, 5.0], &Device::cpu()), Tensor::eye(2, &Device::cpu()));
+    /// let x = Generator::new(1).multivariate_normal(&mean, &covariance, [100], &Device::cpu());
+    /// assert_eq!(x.shape().dims(), [100, 2]);
+    /// ```
+    multivariate_normal / try_multivariate_normal(&self,
+        mean: &Tensor, covariance: &Tensor, shape: impl Into<Shape>, options: impl Into<TensorOptions>,
+    ) {
+        const OP: &str = "multivariate_normal";
+        let n = mean.numel();
+        if mean.rank() != 1 || covariance.shape().dims() != [n, n] {
+            let message = format!("means {} and covariances {} are none", mean.shape(), covariance.shape());
+            return Err(Error::shape(OP, message));
+        }
+        let shape: Shape = shape.into().iter().copied().chain([n]).collect();
+        let draw = Draw::new(OP, self, shape, options)?;
+        let root = covariance.try_to_dtype(DType::F32)?.try_cholesky(false)?;
+        let z = draw.normal()?.try_matmul(&root.try_transpose(-2, -1)?)?;
+        draw.placed(z, mean, 1.0)
     }
 
     /// e to the power of normal numbers: exp(mean + deviation · z).

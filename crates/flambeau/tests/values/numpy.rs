@@ -2,10 +2,11 @@
 //! what is refused.
 
 use crate::common::recorded::{Inputs, Recorded};
-use crate::common::{devices, values};
+use crate::common::{assert_close, devices, values};
 use flambeau::autograd::{GradcheckOptions, gradcheck_blocking};
 use flambeau::block_on;
 use flambeau::fft::ConvolveMode;
+use flambeau::func::apply_along_axis;
 use flambeau::nn::Identity;
 use flambeau::numeric::{Bins, CovOptions, HistogramOptions, IndexMode, PadWith, QuantileMethod, UniqueAll};
 use flambeau::prelude::*;
@@ -637,5 +638,49 @@ fn what_is_refused_says_why() {
     for (result, expected) in errors {
         let error = result.err().unwrap_or_else(|| panic!("accepted: {expected}")).to_string();
         assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+    }
+}
+
+/// What needs decompositions of matrices; NumPy 1.24's numbers.
+#[test]
+fn by_decompositions() {
+    for device in devices() {
+        let numbers = |x: &[f32]| Tensor::from_vec(x.to_vec(), [x.len()], &device);
+        let close = |got: &Tensor, want: &[f64]| assert_close(&values(got), want, 2e-5, 2e-5);
+        let (x, y) = (numbers(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), numbers(&[1.0, 2.0, 0.0, 5.0, 9.0, 20.0]));
+        close(&x.polyfit(&y, 2), &[1.32142857, -3.15, 1.92857143]);
+        let both = Tensor::stack(&[y.clone(), y.flip(0)], 1);
+        close(&x.polyfit(&both, 1), &[3.45714286, -3.45714286, -2.47619048, 14.80952381]);
+        assert!(x.try_polyfit(&numbers(&[1.0]), 1).is_err());
+
+        let squares: Vec<f32> = (0..36).map(|k| (k * k % 7) as f32).collect();
+        let squares = Tensor::from_vec(squares, [6, 6], &device);
+        let inverse = (Tensor::eye(6, &device) + &squares).reshape([2, 3, 3, 2]).tensorinv(2);
+        assert_eq!(inverse.shape().dims(), [3, 2, 2, 3]);
+        let want = [-0.36245037, 0.27056154, -0.04254112, 0.21327283, 0.3635848, -0.22291548];
+        close(&inverse.narrow(0, 0, 1).narrow(1, 1, 1), &want);
+        let system = (Tensor::eye(6, &device) * 5.0 + &squares).reshape([2, 3, 6]);
+        let solved = system.tensorsolve(&x.reshape([2, 3]));
+        close(&solved, &[3.18518519, -4.22222222, -5.0, 5.0, 4.77777778, -2.81481481]);
+        assert!(system.try_tensorsolve(&x).is_err() && system.try_tensorinv(1).is_err());
+
+        let mean = numbers(&[1.0, -2.0]);
+        let covariance = Tensor::from_vec(vec![2.0f32, 0.6, 0.6, 0.5], [2, 2], &device);
+        let draws = Generator::new(3).multivariate_normal(&mean, &covariance, [20_000], &device);
+        assert_close(&values(&draws.mean(0)), &[1.0, -2.0], 0.05, 0.0);
+        assert_close(
+            &values(&draws.transpose(0, 1).cov(&CovOptions::default())),
+            &[2.0, 0.6, 0.6, 0.5],
+            0.06,
+            0.0,
+        );
+
+        // Of lines along the middle dimension: two numbers each, in its place.
+        let cube =
+            Tensor::from_vec((0..24).map(|k| k as f32).collect::<Vec<_>>(), [24], &device).reshape([2, 3, 4]);
+        let ends = |line: &Tensor| Tensor::stack(&[line.max(..), line.sum(..)], 0);
+        let applied = apply_along_axis(ends, 1, &cube);
+        let want = Tensor::stack(&[cube.amax(1), cube.sum(1)], 1);
+        assert_eq!((applied.shape().dims(), values(&applied)), (&[2, 2, 4][..], values(&want)));
     }
 }
