@@ -250,7 +250,7 @@ fn of_half_precision() {
 }
 
 /// The same on matrix units, which threads play: every kind of mask, dropout, shared heads, views, lengths and widths of whole
-/// and of part of a block or a square. The interpreter of the same numbers in F32 judges.
+/// and of part of a block or a square. The CPU judges, with the same numbers in F32.
 #[test]
 fn of_half_precision_on_matrix_units() {
     let config = GpuConfig { matrix_units: MatrixUnits::Played, ..Default::default() };

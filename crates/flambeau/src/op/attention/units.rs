@@ -12,8 +12,8 @@
 //!
 //! The rows of a square of sums cannot be shrunk one by one when a larger score comes. So forward walks twice: once for the largest
 //! score of each query, and then for the sums, which costs half as many products again and no other memory. (Shrinking them on their way
-//! through the strip, where a score exceeds its bound by e⁸, was right where threads play matrix units, and gave NaNs on an H200: squares of
-//! sums that are loaded again within a branch are not to be relied on there.)
+//! through the strip, where a score exceeds its bound by e⁸, was right where threads play matrix units, and gave NaNs on an H200,
+//! 2026-11-18; why is not known.)
 //!
 //! Of f32, operands and weights would be two halves each, with powers of two for rows of one product and columns of the next; that is
 //! not built, and f32 takes the plain kernels, at every precision.
@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
         (self.rows * self.vectors()).div_ceil(THREADS)
     }
 
-    /// `read` of what a thread brings: its number, its row and its vector.
+    /// `text` for each vector that a thread brings, of its number, its row and its place in the row.
     fn each(&self, text: impl Fn(usize, &str, &str) -> String) -> String {
         let vectors = self.vectors();
         let one = |p: usize| {
