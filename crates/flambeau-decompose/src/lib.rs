@@ -3,6 +3,10 @@
 //! faer's code is generic, and compiled where its element types are chosen. It is chosen here, so that the library, which is
 //! compiled far more often, does not contain it. Matrices are slices in row-major order; `threads` is how many cores one of
 //! them may use. All outputs are written whole.
+//!
+//! Eigenvalues and singular values of f32 are computed in f64 and rounded, as NumPy does it. faer's divide and conquer in f32 found
+//! a positive definite matrix of 1024² to 2,000 ε only (‖V w Vᵀ − A‖ / ‖A‖, where LAPACK's has 16 ε); in f64 it takes 1.6 times as
+//! long, and rounding is all that is lost.
 
 mod plain;
 
@@ -70,15 +74,32 @@ fn par(threads: usize) -> Par {
 }
 
 /// A copy whose columns lie in memory one after the other.
-fn columns<T: RealField + Copy>(a: &[T], m: usize, n: usize) -> Mat<T> {
+fn columns<T: Copy, To: RealField>(a: &[T], m: usize, n: usize, convert: impl Fn(T) -> To) -> Mat<To> {
     let a = MatRef::from_row_major_slice(a, m, n);
-    Mat::from_fn(m, n, |i, j| a[(i, j)])
+    Mat::from_fn(m, n, |i, j| convert(a[(i, j)]))
 }
 
-fn write<T: Copy>(from: MatRef<'_, T>, to: &mut [T]) {
+fn write<T: Copy, To>(from: MatRef<'_, T>, to: &mut [To], convert: impl Fn(T) -> To) {
     let n = from.ncols();
     for (i, row) in to.chunks_exact_mut(n.max(1)).enumerate() {
-        row.iter_mut().enumerate().for_each(|(j, value)| *value = from[(i, j)]);
+        row.iter_mut().enumerate().for_each(|(j, value)| *value = convert(from[(i, j)]));
+    }
+}
+
+/// A number that decompositions in f64 are made of, and to.
+trait Rounded: Copy + Into<f64> {
+    fn rounded(x: f64) -> Self;
+}
+
+impl Rounded for f32 {
+    fn rounded(x: f64) -> f32 {
+        x as f32
+    }
+}
+
+impl Rounded for f64 {
+    fn rounded(x: f64) -> f64 {
+        x
     }
 }
 
@@ -90,7 +111,7 @@ fn cholesky_of<T: RealField + Copy>(n: usize, a: &mut [T], par: Par) -> Result<(
     if n == 0 {
         return Ok(());
     }
-    let mut l = columns(a, n, n);
+    let mut l = columns(a, n, n, |x| x);
     let mut memory =
         MemBuffer::new(cholesky::llt::factor::cholesky_in_place_scratch::<T>(n, par, Default::default()));
     let stack = MemStack::new(&mut memory);
@@ -107,7 +128,7 @@ fn lu_of<T: RealField + Copy>(m: usize, n: usize, a: &mut [T], rows: &mut [i32],
     if m.min(n) == 0 {
         return plain_lu(m, n, a, rows);
     }
-    let mut packed = columns(a, m, n);
+    let mut packed = columns(a, m, n, |x| x);
     let (mut forth, mut back) = (vec![0_usize; m], vec![0_usize; m]);
     let req = lu::partial_pivoting::factor::lu_in_place_scratch::<usize, T>(m, n, par, Default::default());
     let mut memory = MemBuffer::new(req);
@@ -125,7 +146,7 @@ fn lu_of<T: RealField + Copy>(m: usize, n: usize, a: &mut [T], rows: &mut [i32],
     if !regular {
         return plain_lu(m, n, a, rows);
     }
-    write(packed.as_ref(), a);
+    write(packed.as_ref(), a, |x| x);
     rows.iter_mut().zip(&forth).for_each(|(to, &from)| *to = from as i32);
 }
 
@@ -163,10 +184,14 @@ fn solve_of<T: RealField + Copy>(n: usize, k: usize, a: &[T], b: &mut [T], shape
     }
 }
 
+/// Reflections that QR applies at once, at least: faer's 4 for matrices of 32² take 1.4 times as long.
+const LEAST_BLOCK: usize = 16;
+
 fn qr_of<T: RealField + Copy>(m: usize, n: usize, a: &[T], q: &mut [T], r: &mut [T], par: Par) {
-    let mut a = columns(a, m, n);
+    let mut a = columns(a, m, n, |x| x);
     let c = q.len().checked_div(m).unwrap_or(0);
-    let (k, block) = (m.min(n), qr::no_pivoting::factor::recommended_block_size::<T>(m, n));
+    let k = m.min(n);
+    let block = qr::no_pivoting::factor::recommended_block_size::<T>(m, n).max(LEAST_BLOCK).min(k.max(1));
     let mut factor = Mat::<T>::zeros(block, k);
     let req = qr::no_pivoting::factor::qr_in_place_scratch::<T>(m, n, block, par, Default::default());
     let more = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, c);
@@ -191,48 +216,48 @@ fn qr_of<T: RealField + Copy>(m: usize, n: usize, a: &[T], q: &mut [T], r: &mut 
         par,
         stack,
     );
-    write(basis.as_ref(), q);
+    write(basis.as_ref(), q, |x| x);
 }
 
-fn eigh_of<T: RealField + Copy>(n: usize, given: &[T], w: &mut [T], v: &mut [T], par: Par) {
+fn eigh_of<T: Rounded>(n: usize, given: &[T], w: &mut [T], v: &mut [T], par: Par) {
     if n == 0 {
         return;
     }
-    let a = columns(given, n, n);
-    let mut vectors = Mat::<T>::zeros(n, n);
-    let mut values = faer::Col::<T>::zeros(n);
+    let a = columns(given, n, n, T::into);
+    let mut vectors = Mat::<f64>::zeros(n, n);
+    let mut values = faer::Col::<f64>::zeros(n);
     let wanted = evd::ComputeEigenvectors::Yes;
-    let mut memory = MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default()));
+    let mut memory = MemBuffer::new(evd::self_adjoint_evd_scratch::<f64>(n, wanted, par, Default::default()));
     let stack = MemStack::new(&mut memory);
     let (values_mut, vectors_mut) = (values.as_mut().as_diagonal_mut(), Some(vectors.as_mut()));
     let done = evd::self_adjoint_evd(a.as_ref(), values_mut, vectors_mut, par, stack, Default::default());
     if done.is_err() {
-        return plain::eigh(n, given, w, v);
+        (values, vectors) = plain::eigh(a.as_ref());
     }
-    w.iter_mut().enumerate().for_each(|(i, value)| *value = values[i]);
-    write(vectors.as_ref(), v);
+    w.iter_mut().enumerate().for_each(|(i, value)| *value = T::rounded(values[i]));
+    write(vectors.as_ref(), v, T::rounded);
 }
 
-fn svd_of<T: RealField + Copy>(m: usize, n: usize, given: &[T], to: Svd<'_, T>, par: Par) {
+fn svd_of<T: Rounded>(m: usize, n: usize, given: &[T], to: Svd<'_, T>, par: Par) {
     if n == 0 {
         return;
     }
-    let a = columns(given, m, n);
-    let (mut u, mut v) = (Mat::<T>::zeros(m, n), Mat::<T>::zeros(n, n));
-    let mut values = faer::Col::<T>::zeros(n);
+    let a = columns(given, m, n, T::into);
+    let (mut u, mut v) = (Mat::<f64>::zeros(m, n), Mat::<f64>::zeros(n, n));
+    let mut values = faer::Col::<f64>::zeros(n);
     let thin = svd::ComputeSvdVectors::Thin;
-    let mut memory = MemBuffer::new(svd::svd_scratch::<T>(m, n, thin, thin, par, Default::default()));
+    let mut memory = MemBuffer::new(svd::svd_scratch::<f64>(m, n, thin, thin, par, Default::default()));
     let stack = MemStack::new(&mut memory);
     let values_mut = values.as_mut().as_diagonal_mut();
     let done =
         svd::svd(a.as_ref(), values_mut, Some(u.rb_mut()), Some(v.rb_mut()), par, stack, Default::default());
     // It does not find all of low rank.
     if done.is_err() {
-        return plain::svd(m, n, given, to);
+        (u, values, v) = plain::svd(a.as_ref());
     }
-    to.s.iter_mut().enumerate().for_each(|(i, value)| *value = values[i]);
-    write(u.rb(), to.u);
-    write(v.rb().transpose(), to.vt);
+    to.s.iter_mut().enumerate().for_each(|(i, value)| *value = T::rounded(values[i]));
+    write(u.rb(), to.u, T::rounded);
+    write(v.rb().transpose(), to.vt, T::rounded);
 }
 
 macro_rules! real {

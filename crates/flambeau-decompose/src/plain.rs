@@ -1,104 +1,142 @@
 //! Jacobi's rotations, one after the other: for matrices whose eigenvalues or singular values faer's iterations do not find. They always
 //! come to an end, but take several times as long.
 
-use super::{Svd, qr_of};
-use faer::Par;
-use faer::traits::RealField;
-use faer::traits::ext::ComplexFieldExt;
-use faer::traits::math_utils::{eps, one, zero};
-use std::cmp::Ordering;
+use super::qr_of;
+use faer::{Col, Mat, MatRef, Par};
 
 /// Sweeps at most; all but hostile matrices need ten.
 const SWEEPS: usize = 40;
 
 /// cos and sin of the rotation of p and q after which their product is zero, if it is not so already.
-fn rotation<T: RealField + Copy>(pp: T, qq: T, pq: T, least: T) -> Option<(T, T)> {
+fn rotation(pp: f64, qq: f64, pq: f64, least: f64) -> Option<(f64, f64)> {
     if pq.abs() <= least {
         return None;
     }
-    let zeta = (qq - pp) / (pq + pq);
-    let tangent = one::<T>() / (zeta.abs() + (one::<T>() + zeta * zeta).sqrt());
-    let tangent = if zeta < zero() { -tangent } else { tangent };
-    let cosine = one::<T>() / (one::<T>() + tangent * tangent).sqrt();
+    let zeta = (qq - pp) / (2.0 * pq);
+    let tangent = (1.0 / (zeta.abs() + zeta.hypot(1.0))).copysign(zeta);
+    let cosine = 1.0 / tangent.hypot(1.0);
     Some((cosine, tangent * cosine))
 }
 
-/// Rotates columns p and q of a matrix with n columns.
-fn rotate<T: RealField + Copy>(x: &mut [T], n: usize, (p, q): (usize, usize), (c, s): (T, T)) {
-    for row in x.chunks_exact_mut(n) {
-        (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
+/// Rotates columns p and q.
+fn rotate(x: &mut Mat<f64>, (p, q): (usize, usize), (c, s): (f64, f64)) {
+    for i in 0..x.nrows() {
+        let (of_p, of_q) = (x[(i, p)], x[(i, q)]);
+        (x[(i, p)], x[(i, q)]) = (c * of_p - s * of_q, s * of_p + c * of_q);
     }
 }
 
-fn identity<T: RealField + Copy>(n: usize) -> Vec<T> {
-    (0..n * n).map(|e| if e / n == e % n { one() } else { zero() }).collect()
+/// The numbers over the largest of them, and that one: squares stay in range.
+fn scaled(a: MatRef<'_, f64>) -> (Mat<f64>, f64) {
+    let most = a.norm_max();
+    let most = if most > 0.0 { most } else { 1.0 };
+    (Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] / most), most)
 }
 
-/// The numbers over the largest of them, and that one.
-fn scaled<T: RealField + Copy>(numbers: impl Iterator<Item = T> + Clone) -> (Vec<T>, T) {
-    let most = numbers.clone().fold(zero::<T>(), |most, x| if x.abs() > most { x.abs() } else { most });
-    let most = if most > zero() { most } else { one() };
-    (numbers.map(|x| x / most).collect(), most)
-}
-
-fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..n).flat_map(move |p| (p + 1..n).map(move |q| (p, q)))
-}
-
-pub(super) fn eigh<T: RealField + Copy>(n: usize, a: &[T], w: &mut [T], v: &mut [T]) {
-    let (mut a, most) = scaled((0..n * n).map(|e| a[(e / n).max(e % n) * n + (e / n).min(e % n)]));
-    let mut vectors = identity::<T>(n);
+/// Calls `rotated` with all pairs of n columns, until it has found nothing to rotate in a whole sweep.
+fn sweep(n: usize, mut rotated: impl FnMut((usize, usize)) -> bool) {
     for _ in 0..SWEEPS {
-        let mut is_done = true;
-        for (p, q) in pairs(n) {
-            let Some(by) = rotation(a[p * n + p], a[q * n + q], a[p * n + q], eps::<T>() * eps::<T>()) else {
-                continue;
-            };
-            is_done = false;
-            rotate(&mut a, n, (p, q), by);
-            for j in 0..n {
-                let (of_p, of_q) = (a[p * n + j], a[q * n + j]);
-                (a[p * n + j], a[q * n + j]) = (by.0 * of_p - by.1 * of_q, by.1 * of_p + by.0 * of_q);
-            }
-            rotate(&mut vectors, n, (p, q), by);
-        }
-        if is_done {
+        let pairs = (0..n).flat_map(|p| (p + 1..n).map(move |q| (p, q)));
+        if pairs.fold(0, |count, pair| count + usize::from(rotated(pair))) == 0 {
             break;
         }
     }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| a[i * n + i].partial_cmp(&a[j * n + j]).unwrap_or(Ordering::Equal));
-    w.iter_mut().zip(&order).for_each(|(w, &i)| *w = a[i * n + i] * most);
-    v.iter_mut().enumerate().for_each(|(e, v)| *v = vectors[e / n * n + order[e % n]]);
 }
 
-/// Rotates columns until they are orthogonal: they are u σ then.
-pub(super) fn svd<T: RealField + Copy>(m: usize, n: usize, a: &[T], to: Svd<'_, T>) {
-    let (mut columns, most) = scaled(a.iter().copied());
-    let mut vectors = identity::<T>(n);
-    let dot =
-        |x: &[T], i: usize, j: usize| (0..m).fold(zero::<T>(), |sum, r| sum + x[r * n + i] * x[r * n + j]);
-    for _ in 0..SWEEPS {
-        let mut is_done = true;
-        for (p, q) in pairs(n) {
-            let (pp, qq) = (dot(&columns, p, p), dot(&columns, q, q));
-            let least = eps::<T>() * pp.sqrt() * qq.sqrt();
-            let Some(by) = rotation(pp, qq, dot(&columns, p, q), least) else { continue };
-            is_done = false;
-            rotate(&mut columns, n, (p, q), by);
-            rotate(&mut vectors, n, (p, q), by);
+/// w, increasing, and V with A = V diag(w) Vᵀ; the lower triangle of A is read.
+pub(super) fn eigh(a: MatRef<'_, f64>) -> (Col<f64>, Mat<f64>) {
+    let n = a.nrows();
+    let (lower, most) = scaled(a);
+    let mut a = Mat::from_fn(n, n, |i, j| lower[(i.max(j), i.min(j))]);
+    let mut vectors = Mat::<f64>::identity(n, n);
+    sweep(n, |(p, q)| {
+        let Some(by) = rotation(a[(p, p)], a[(q, q)], a[(p, q)], f64::EPSILON * f64::EPSILON) else {
+            return false;
+        };
+        rotate(&mut a, (p, q), by);
+        for j in 0..n {
+            let (of_p, of_q) = (a[(p, j)], a[(q, j)]);
+            (a[(p, j)], a[(q, j)]) = (by.0 * of_p - by.1 * of_q, by.1 * of_p + by.0 * of_q);
         }
-        if is_done {
-            break;
-        }
-    }
-    let norms: Vec<T> = (0..n).map(|j| dot(&columns, j, j).sqrt()).collect();
+        rotate(&mut vectors, (p, q), by);
+        true
+    });
     let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| norms[j].partial_cmp(&norms[i]).unwrap_or(Ordering::Equal));
-    let sorted: Vec<T> = (0..m * n).map(|e| columns[e / n * n + order[e % n]]).collect();
+    order.sort_by(|&i, &j| a[(i, i)].total_cmp(&a[(j, j)]));
+    (Col::from_fn(n, |i| a[(order[i], order[i])] * most), Mat::from_fn(n, n, |i, j| vectors[(i, order[j])]))
+}
+
+/// U, s, decreasing, and V with A = U diag(s) Vᵀ, for A with as many rows as columns, or more: columns are rotated until they are
+/// orthogonal, and are u σ then.
+pub(super) fn svd(a: MatRef<'_, f64>) -> (Mat<f64>, Col<f64>, Mat<f64>) {
+    let (m, n) = (a.nrows(), a.ncols());
+    let (mut columns, most) = scaled(a);
+    let mut vectors = Mat::<f64>::identity(n, n);
+    let dot = |x: &Mat<f64>, i: usize, j: usize| (0..m).map(|r| x[(r, i)] * x[(r, j)]).sum::<f64>();
+    sweep(n, |(p, q)| {
+        let (pp, qq) = (dot(&columns, p, p), dot(&columns, q, q));
+        let least = f64::EPSILON * pp.sqrt() * qq.sqrt();
+        let Some(by) = rotation(pp, qq, dot(&columns, p, q), least) else { return false };
+        rotate(&mut columns, (p, q), by);
+        rotate(&mut vectors, (p, q), by);
+        true
+    });
+    let norms: Vec<f64> = (0..n).map(|j| dot(&columns, j, j).sqrt()).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&i, &j| norms[j].total_cmp(&norms[i]));
     // Q is U, and orthogonal where singular values are zero, too.
-    let mut r = vec![zero::<T>(); n * n];
-    qr_of(m, n, &sorted, to.u, &mut r, Par::Seq);
-    to.s.iter_mut().zip(&order).for_each(|(s, &i)| *s = norms[i] * most);
-    to.vt.iter_mut().enumerate().for_each(|(e, v)| *v = vectors[e % n * n + order[e / n]]);
+    let sorted: Vec<f64> = (0..m * n).map(|e| columns[(e / n, order[e % n])]).collect();
+    let (mut q, mut r) = (vec![0.0; m * n], vec![0.0; n * n]);
+    qr_of(m, n, &sorted, &mut q, &mut r, Par::Seq);
+    let u = Mat::from_fn(m, n, |i, j| q[i * n + j]);
+    (u, Col::from_fn(n, |i| norms[order[i]] * most), Mat::from_fn(n, n, |i, j| vectors[(i, order[j])]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between −1 and 1, always the same.
+    fn noise(m: usize, n: usize) -> Mat<f64> {
+        let mut state = 1_u64;
+        Mat::from_fn(m, n, |_, _| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+        })
+    }
+
+    #[track_caller]
+    fn assert_close(got: &Mat<f64>, want: &Mat<f64>) {
+        let n = got.ncols().max(1) as f64;
+        let error = (got - want).norm_l2() / want.norm_l2().max(f64::MIN_POSITIVE);
+        assert!(error < 8.0 * n * f64::EPSILON, "{error:e}");
+    }
+
+    fn of_low_rank(m: usize, n: usize, rank: usize) -> Mat<f64> {
+        noise(m, rank) * noise(rank, n)
+    }
+
+    #[test]
+    fn eigenvectors_of_matrices_of_any_rank() {
+        for (n, rank) in [(1, 1), (5, 5), (20, 20), (20, 3), (7, 0)] {
+            let x = of_low_rank(n, n, rank);
+            let a = &x + x.transpose();
+            let (w, v) = eigh(a.as_ref());
+            assert!((1..n).all(|i| w[i - 1] <= w[i]), "{w:?}");
+            assert_close(&(v.transpose() * &v), &Mat::identity(n, n));
+            assert_close(&(&v * w.as_diagonal() * v.transpose()), &a);
+        }
+    }
+
+    #[test]
+    fn singular_vectors_of_matrices_of_any_rank() {
+        for (m, n, rank) in [(1, 1, 1), (5, 5, 5), (30, 20, 20), (30, 20, 3), (9, 4, 0)] {
+            let a = of_low_rank(m, n, rank);
+            let (u, s, v) = svd(a.as_ref());
+            assert!((1..n).all(|i| s[i - 1] >= s[i] && s[i] >= 0.0), "{s:?}");
+            assert_close(&(u.transpose() * &u), &Mat::identity(n, n));
+            assert_close(&(v.transpose() * &v), &Mat::identity(n, n));
+            assert_close(&(&u * s.as_diagonal() * v.transpose()), &a);
+        }
+    }
 }

@@ -1,18 +1,23 @@
 //! Decompositions of one large matrix and of many small ones, each held to its residual before it is timed.
 
 use super::ops::{Body, seconds};
+use super::trace::most_expensive;
 use super::{Kind, time};
 use crate::output::{Output, refused};
 use flambeau::prelude::*;
 use serde_json::{Value, json};
 
-/// The largest residual ‖product of the factors − A‖ / ‖A‖.
-const TOLERANCE: f64 = 1e-4;
+/// The largest residual ‖product of the factors − A‖ / (‖A‖ n ε). LAPACK's own tests allow 30; its decompositions in f32 of the matrices
+/// of this benchmark have 0.001 (Cholesky) to 0.2 (eigh of 32²).
+const TOLERANCE: f64 = 1.0;
 
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Only the decompositions whose names contain one of these.
     names: Vec<String>,
+    /// Print what each kernel of a decomposition takes, by the GPU's timestamps.
+    #[arg(long)]
+    trace: bool,
 }
 
 /// A decomposition to be timed.
@@ -80,7 +85,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         return Err(refused("bench linalg", "there is no such decomposition"));
     }
     output.say(format!("Decompositions on {}", device.name()));
-    output.say(format!("{:<10} {:>18} {:>11} {:>9}", "what", "input", "time", "residual"));
+    output.say(format!("{:<10} {:>18} {:>11} {:>9} {:>8}", "what", "input", "time", "residual", "in n ε"));
     let mut results = Vec::new();
     for shape in [[1, size, size], [batch, 32, 32]] {
         let x = Tensor::try_randn(&shape[..], &Generator::new(1), device)?;
@@ -90,15 +95,35 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         for case in CASES.iter().filter(|case| wanted(case.name)) {
             let given = vec![a.clone()];
             let residual = residual(case, &given).await?;
-            let seconds = seconds(case.body, &[given], device).await?;
-            let shape_text = format!("{shape:?}");
-            output.say(format!("{:<10} {shape_text:>18} {:>11} {residual:>9.1e}", case.name, time(seconds)));
-            results.push(json!({
+            let in_roundings = residual / (shape[2] as f64 * f64::from(f32::EPSILON));
+            let mut result = json!({
                 "decomposition": case.name,
                 "shape": shape,
-                "microseconds": seconds * 1e6,
                 "residual": residual,
-            }));
+                "residual_in_n_epsilon": in_roundings,
+            });
+            // What is not precise enough is not timed, and neither is a NaN.
+            let refused = if in_roundings <= TOLERANCE { None } else { Some("refused") };
+            let time_text = match refused {
+                Some(refused) => refused.to_owned(),
+                None => {
+                    let seconds = seconds(case.body, std::slice::from_ref(&given), device).await?;
+                    result["microseconds"] = json!(seconds * 1e6);
+                    time(seconds)
+                }
+            };
+            result["refused"] = json!(refused.is_some());
+            let shape_text = format!("{shape:?}");
+            output.say(format!(
+                "{:<10} {shape_text:>18} {time_text:>11} {residual:>9.1e} {in_roundings:>8.3}",
+                case.name
+            ));
+            if options.trace {
+                device.start_trace()?;
+                (case.body)(&given)?.eval()?;
+                result["trace"] = most_expensive(&device.take_trace().await?, 1, output);
+            }
+            results.push(result);
         }
     }
     Ok(Value::Array(results))
@@ -107,12 +132,6 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
 /// How far the product of the factors is from the matrix, as a share of it.
 async fn residual(case: &Case, given: &[Tensor]) -> Result<f64> {
     let difference = (case.product)(given)?.try_sub(&given[0])?;
-    let norms = [difference, given[0].clone()].map(|x| x.try_norm(2.0, ..));
-    let [difference, whole] = norms;
-    let residual = difference?.to_f64_vec().await?[0] / whole?.to_f64_vec().await?[0];
-    // A NaN is not within it.
-    match residual <= TOLERANCE {
-        true => Ok(residual),
-        false => Err(refused("bench linalg", format!("{} has a residual of {residual:e}", case.name))),
-    }
+    let [difference, whole] = [&difference, &given[0]].map(|x| x.try_norm(2.0, ..));
+    Ok(difference?.to_f64_vec().await?[0] / whole?.to_f64_vec().await?[0])
 }

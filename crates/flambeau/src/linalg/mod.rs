@@ -56,6 +56,18 @@ fn require_square(op: &'static str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
+/// Refuses A and B of different dtypes, and those that do not fit as a system of equations.
+fn require_fit(op: &'static str, a: &Tensor, b: &Tensor, system: &str, fits: bool) -> Result<()> {
+    if a.dtype() != b.dtype() {
+        return Err(Error::dtype(op, format!("the dtypes {} and {} differ", a.dtype(), b.dtype())));
+    }
+    if !fits {
+        let message = format!("shapes {} and {} do not fit as A and B of {system}", a.shape(), b.shape());
+        return Err(Error::shape(op, message));
+    }
+    Ok(())
+}
+
 /// The inputs of a function of full precision, by new names: in mixed precision F16 is taken as F32, until the function ends.
 /// (A closure would hide the line that calls the function.)
 macro_rules! in_full {

@@ -1,8 +1,8 @@
 //! QR, eigenvectors and singular vectors, and what follows from them.
 
-use super::{in_full, require_matrices, require_square, with_one_batch};
+use super::{in_full, require_fit, require_matrices, require_square, with_one_batch};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::op::linalg::transposed;
 use crate::tensor::{Tensor, twins};
 
@@ -155,13 +155,7 @@ impl Tensor {
             in_full!(a = self, b = b);
             require_matrices(OP, a)?;
             require_matrices(OP, b)?;
-            if a.dtype() != b.dtype() {
-                return Err(Error::dtype(OP, format!("the dtypes {} and {} differ", a.dtype(), b.dtype())));
-            }
-            if a.size(-2) != b.size(-2) {
-                let message = format!("shapes {} and {} do not fit as A and B of A X = B", a.shape(), b.shape());
-                return Err(Error::shape(OP, message));
-            }
+            require_fit(OP, a, b, "A X = B", a.size(-2) == b.size(-2))?;
             let (a, b) = with_one_batch(OP, a, b)?;
             if a.size(-2) >= a.size(-1) {
                 let (q, r) = a.qr_factors(false)?;

@@ -1,6 +1,6 @@
 //! Systems of equations.
 
-use super::{batch_of, in_full, require_matrices, require_square, with_one_batch};
+use super::{batch_of, in_full, require_fit, require_matrices, require_square, with_one_batch};
 use crate::error::{Error, Result};
 use crate::op::linalg::transposed;
 use crate::shape::{Shape, product};
@@ -10,15 +10,10 @@ use crate::tensor::{Tensor, twins};
 fn require_system(op: &'static str, a: &Tensor, b: &Tensor, left: bool) -> Result<()> {
     require_square(op, a)?;
     require_matrices(op, b)?;
-    if a.dtype() != b.dtype() {
-        return Err(Error::dtype(op, format!("the dtypes {} and {} differ", a.dtype(), b.dtype())));
+    match left {
+        true => require_fit(op, a, b, "A X = B", a.size(-1) == b.size(-2)),
+        false => require_fit(op, a, b, "X A = B", a.size(-1) == b.size(-1)),
     }
-    if a.size(-1) != b.size(if left { -2 } else { -1 }) {
-        let system = if left { "A X = B" } else { "X A = B" };
-        let message = format!("shapes {} and {} do not fit as A and B of {system}", a.shape(), b.shape());
-        return Err(Error::shape(op, message));
-    }
-    Ok(())
 }
 
 impl Tensor {

@@ -4,6 +4,7 @@
 use crate::common::recorded::{Inputs, Recorded};
 use crate::common::{assert_close, devices, values};
 use flambeau::autograd::{GradcheckOptions, gradcheck_blocking, gradgradcheck_blocking};
+use flambeau::func::{grad, vmap};
 use flambeau::linalg::MatrixNorm;
 use flambeau::nn::Identity;
 use flambeau::prelude::*;
@@ -190,10 +191,14 @@ fn residuals_of_cholesky_and_lu() {
             let y = a.cholesky(false).solve_triangular(&b, false, true, false);
             assert_residual("L (L⁻¹ B)", &a.cholesky(false).matmul(&y), &b, 16.0);
         }
-        for shape in [&[300, 40][..], &[40, 300], &[1, 50], &[50, 1], &[3, 33, 100]] {
+        // The last are higher than what a workgroup holds in its memory, and than what it holds in registers.
+        for shape in [&[300, 40][..], &[40, 300], &[1, 50], &[50, 1], &[3, 33, 100], &[1100, 20], &[2100, 40]]
+        {
             let x = noise(shape, &device);
             let (p, l, u) = x.lu();
             assert_residual("P L U", &p.matmul(&l).matmul(&u), &x, 4.0);
+            let most = values(&l.abs()).into_iter().fold(0.0, f64::max);
+            assert!(most <= 1.0, "pivots are the largest: {most}");
         }
     }
 }
@@ -202,7 +207,9 @@ fn residuals_of_cholesky_and_lu() {
 fn residuals_of_qr() {
     for device in devices() {
         let square = SIZES.map(|n| vec![2, n, n]);
+        // The last are higher than what a workgroup holds in its memory, and than what it holds in registers.
         let others = [vec![300, 40], vec![40, 100], vec![1, 50], vec![50, 1], vec![3, 100, 33]];
+        let others = others.into_iter().chain([vec![1100, 20], vec![2100, 40]]);
         for shape in square.into_iter().chain(others) {
             let x = noise(&shape, &device);
             let (q, r) = x.qr(false);
@@ -224,22 +231,78 @@ fn residuals_of_qr() {
     }
 }
 
+/// How precise eigenvectors and singular vectors have to be, in n ε. The CPU computes them in f64 and rounds them. The GPU's rotations leave
+/// 0.2 (llvmpipe, 2026-11-18, 32² to 256²); LAPACK's own tests allow 30.
+fn vectors_limit(device: &Device) -> f64 {
+    if *device == Device::cpu() { 1.0 } else { 2.0 }
+}
+
+/// A = V diag(w) Vᵀ, w in increasing order.
+#[track_caller]
+fn assert_eigenvectors(a: &Tensor, limit: f64) {
+    let (w, v) = a.eigh();
+    assert_residual("V w Vᵀ", &(&v * w.unsqueeze(-2)).matmul(&t(&v)), a, limit);
+    assert_residual("Vᵀ V", &t(&v).matmul(&v), &eye(a).broadcast_to(a.shape()), limit);
+    assert!(values(&w).chunks(a.size(-1)).all(|w| w.is_sorted()), "eigenvalues increase");
+}
+
+/// A = U diag(s) Vᵀ, s in decreasing order, for square matrices.
+#[track_caller]
+fn assert_singular_vectors(a: &Tensor, limit: f64) {
+    let (u, s, vt) = a.svd(false);
+    let ones = eye(a).broadcast_to(a.shape());
+    assert_residual("U s Vᵀ", &(&u * s.unsqueeze(-2)).matmul(&vt), a, limit);
+    assert_residual("Uᵀ U", &t(&u).matmul(&u), &ones, limit);
+    assert_residual("V Vᵀ", &vt.matmul(&t(&vt)), &ones, limit);
+    assert!(values(&s).chunks(a.size(-1)).all(|s| s.is_sorted_by(|a, b| a >= b)), "singular values decrease");
+}
+
+/// Matrices whose eigenvalues are all far from zero, as a benchmark's are. The CPU is held to what rounding leaves: faer's own f32 missed
+/// it 5 times over at 257², and 40 times at 1024². The GPU's V lost 1 n ε of its orthogonality when cosines were rounded.
+#[test]
+fn vectors_of_large_positive_matrices_are_as_precise() {
+    for device in devices() {
+        let (n, limit) = if device == Device::cpu() { (257, 0.05) } else { (160, 0.5) };
+        let x = noise(&[n, n], &device);
+        let a = x.matmul(&t(&x)) + eye(&x) * n as f64;
+        assert_eigenvectors(&a, limit);
+        assert_singular_vectors(&a, limit);
+    }
+}
+
+/// A sample's matrices are taken with all others, not one after the other.
+#[test]
+fn decompositions_of_one_matrix_are_mapped_over_a_batch() {
+    for device in devices() {
+        let x = noise(&[5, 4, 4], &device);
+        let decompose = |x: &Tensor| {
+            let (_, l, u) = x.lu();
+            let (q, r) = x.qr(false);
+            let (w, v) = (x + t(x)).eigh();
+            let (_, s, _) = x.svd(false);
+            let solved = positive(x).cholesky(false).solve_triangular(x, false, true, false);
+            vec![l, u, q, r, w, v.square(), s, solved]
+        };
+        let (mapped, batched) = (vmap(decompose)(&x), decompose(&x));
+        assert_eq!(mapped.len(), batched.len());
+        for (mapped, batched) in mapped.iter().zip(&batched) {
+            assert_close(&values(mapped), &values(batched), 1e-5, 1e-5);
+        }
+        // A gradient through it: of the sum of all singular values, U Vᵀ.
+        let (u, _, vt) = x.svd(false);
+        let nuclear = grad(|x: &Tensor| x.svd(false).1.sum(..));
+        assert_close(&values(&vmap(nuclear)(&x)), &values(&u.matmul(&vt)), 1e-4, 1e-4);
+    }
+}
+
 #[test]
 fn residuals_of_eigenvectors_and_singular_vectors() {
     for device in devices() {
+        let limit = vectors_limit(&device);
         for n in SIZES.into_iter().filter(|&n| n < 257 || device == Device::cpu()) {
             let x = noise(&[2, n, n], &device);
-            let a = &x + t(&x);
-            let (w, v) = a.eigh();
-            let ones = eye(&a).broadcast_to(a.shape());
-            assert_residual("V w Vᵀ", &(&v * w.unsqueeze(-2)).matmul(&t(&v)), &a, 8.0);
-            assert_residual("Vᵀ V", &t(&v).matmul(&v), &ones, 8.0);
-            assert!(values(&w).chunks(n).all(|w| w.is_sorted()), "eigenvalues increase");
-            let (u, s, vt) = x.svd(false);
-            assert_residual("U s Vᵀ", &(&u * s.unsqueeze(-2)).matmul(&vt), &x, 8.0);
-            assert_residual("Uᵀ U", &t(&u).matmul(&u), &ones, 8.0);
-            assert_residual("V Vᵀ", &vt.matmul(&t(&vt)), &ones, 8.0);
-            assert!(values(&s).chunks(n).all(|s| s.is_sorted_by(|a, b| a >= b)), "singular values decrease");
+            assert_eigenvectors(&(&x + t(&x)), limit);
+            assert_singular_vectors(&x, limit);
         }
         // Of rank 3, with a zero and a repeated column; and nothing but zeros.
         let thin = noise(&[40, 3], &device);
@@ -248,18 +311,18 @@ fn residuals_of_eigenvectors_and_singular_vectors() {
             let (u, s, vt) = x.svd(true);
             let (m, n) = (x.size(0), x.size(1));
             assert_eq!((u.shape().dims(), vt.shape().dims()), (&[m, m][..], &[n, n][..]));
-            assert_residual("U s Vᵀ", &(&u.narrow(-1, 0, n) * s.unsqueeze(-2)).matmul(&vt), &x, 8.0);
-            assert_residual("Uᵀ U", &t(&u).matmul(&u), &eye(&u), 8.0);
+            assert_residual("U s Vᵀ", &(&u.narrow(-1, 0, n) * s.unsqueeze(-2)).matmul(&vt), &x, limit);
+            assert_residual("Uᵀ U", &t(&u).matmul(&u), &eye(&u), limit);
             let square = t(&x).matmul(&x);
             let (w, v) = square.eigh();
-            assert_residual("V w Vᵀ", &(&v * w.unsqueeze(-2)).matmul(&t(&v)), &square, 8.0);
-            assert_residual("Vᵀ V", &t(&v).matmul(&v), &eye(&v), 8.0);
-            assert_residual("V Vᵀ", &vt.matmul(&t(&vt)), &eye(&vt), 8.0);
+            assert_residual("V w Vᵀ", &(&v * w.unsqueeze(-2)).matmul(&t(&v)), &square, limit);
+            assert_residual("Vᵀ V", &t(&v).matmul(&v), &eye(&v), limit);
+            assert_residual("V Vᵀ", &vt.matmul(&t(&vt)), &eye(&vt), limit);
         }
         // Numbers whose squares are out of range.
         let far = noise(&[2, 20, 20], &device) * 1e25;
         let (u, s, vt) = far.svd(false);
-        assert_residual("U s Vᵀ", &(&u * s.unsqueeze(-2)).matmul(&vt), &far, 8.0);
+        assert_residual("U s Vᵀ", &(&u * s.unsqueeze(-2)).matmul(&vt), &far, limit);
     }
 }
 

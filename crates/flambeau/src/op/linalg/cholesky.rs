@@ -1,61 +1,46 @@
 //! The Cholesky decomposition A = L Lᵀ.
 
-use super::cpu::{Element, each, typed};
-use super::{NOT_POSITIVE_DEFINITE, Sizes, exact, exact_of, numbers, refused, samples, transposed, wgsl};
-use crate::calls::Methods;
+use super::cpu::{Element, each};
+use super::{
+    Decomposition, NOT_POSITIVE_DEFINITE, Sizes, exact, exact_of_each, refused, samples, transposed, wgsl,
+};
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::host::HostBuffer;
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 
 /// (…, n, n) → (…, n, n): the lower triangle of a symmetric matrix, which is read, to L, with zeros above. A matrix that is not
 /// positive definite is a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Cholesky;
 
-impl Cholesky {
-    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&inputs[0].meta.shape);
-        let to = T::write(&mut outputs[0]);
-        to.copy_from_slice(T::read(inputs[0].buffer));
-        let to = Disjoint::new(to);
-        each(batch, n * n * n / 3, |number, threads| {
-            // Safety: each matrix is visited once.
-            let matrix = unsafe { to.slice(number * n * n..(number + 1) * n * n) };
-            T::cholesky(n, matrix, threads).map_err(|_| refused("cholesky", number, NOT_POSITIVE_DEFINITE))
+impl Decomposition for Cholesky {
+    const NAME: &'static str = "cholesky";
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: n, .. } = sizes;
+        let l = T::write(&mut outputs[0]);
+        l.copy_from_slice(T::read(inputs[0].buffer));
+        each(batch, n * n * n / 3, [l], |number, [l], threads| {
+            T::cholesky(n, l, threads).map_err(|_| refused("cholesky", number, NOT_POSITIVE_DEFINITE))
         })
     }
-}
 
-impl Kernels for Cholesky {
-    fn name(&self) -> &'static str {
-        "cholesky"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        wgsl::cholesky::programs(Sizes::of(&call.inputs[0].meta.shape), call)
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
+        wgsl::cholesky::programs(sizes, call)
     }
 
     /// n³/3.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&call.inputs[0].meta.shape);
-        (batch * n * n * n / 3) as u64
+    fn operations(&self, Sizes { batch, rows: n, .. }: Sizes) -> usize {
+        batch * n * n * n / 3
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::cholesky()
     }
 }
 
@@ -77,28 +62,13 @@ impl Structured for Cholesky {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&inputs[0].shape);
-        let mut all = Vec::new();
-        for number in 0..batch {
-            let a = &numbers(&inputs[0])[number * n * n..(number + 1) * n * n];
-            all.extend(
-                exact::cholesky(n, a).ok_or_else(|| refused("cholesky", number, NOT_POSITIVE_DEFINITE))?,
-            );
-        }
-        Ok(vec![exact_of(&outputs[0], all)])
+        let n = Sizes::of(&inputs[0].shape).rows;
+        exact_of_each(inputs, outputs, |number, operands| {
+            let l = exact::cholesky(n, operands[0]);
+            Ok([l.ok_or_else(|| refused("cholesky", number, NOT_POSITIVE_DEFINITE))?])
+        })
     }
 }
-
-impl Listed for Cholesky {
-    const NAMES: &'static [&'static str] = &["cholesky"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::cholesky()
-    }
-}
-
-impl Methods for Cholesky {}
 
 impl Tensor {
     /// L of square F32 or F64 matrices.

@@ -1,11 +1,12 @@
 //! What the ops' CPU kernels share: typed memory, and the matrices of a batch one after the other or on different cores.
 
+use super::{NOT_FINITE, refused};
 use crate::error::Result;
-use crate::host::HostBuffer;
+use crate::host::{Disjoint, HostBuffer};
 use flambeau_decompose::Real;
 
 /// A number that the host's memory has.
-pub(super) trait Element: Real + Default {
+pub(super) trait Element: Real + Default + PartialEq {
     fn read(buffer: &HostBuffer) -> &[Self];
     fn write(buffer: &mut HostBuffer) -> &mut [Self];
     fn is_finite(self) -> bool;
@@ -36,17 +37,13 @@ macro_rules! element {
 }
 element!(F32: f32, F64: f64);
 
-/// Calls a generic method with the type of the first operand's numbers.
-macro_rules! typed {
-    ($op:expr, $inputs:expr, $outputs:expr) => {
-        match $inputs[0].meta.dtype {
-            $crate::dtype::DType::F32 => $op.run::<f32>($inputs, $outputs),
-            $crate::dtype::DType::F64 => $op.run::<f64>($inputs, $outputs),
-            dtype => unreachable!("a decomposition of {dtype}"),
-        }
-    };
+/// Refuses a matrix whose eigenvalues or singular values no iteration would find.
+pub(super) fn require_finite<T: Element>(op: &'static str, number: usize, a: &[T]) -> Result<()> {
+    match a.iter().all(|&x| x.is_finite()) {
+        true => Ok(()),
+        false => Err(refused(op, number, NOT_FINITE)),
+    }
 }
-pub(super) use typed;
 
 /// Work (in multiplications) below which one core is enough, of a batch and of one matrix.
 #[cfg(not(target_arch = "wasm32"))]
@@ -54,13 +51,22 @@ const ALONE: usize = 1 << 16;
 #[cfg(not(target_arch = "wasm32"))]
 const ALONE_IN_MATRIX: usize = 1 << 21;
 
-/// Decomposes each matrix of a batch, which is about `work` multiplications: `body(number, threads)`. The first error in the
-/// batch's order is the result.
-pub(super) fn each(
+/// Decomposes each matrix of a batch, which is about `work` multiplications: `body(number, results, threads)`, with the matrix's own part
+/// of each result. The first error in the batch's order is the result.
+pub(super) fn each<T: Send, const N: usize>(
     batch: usize,
     work: usize,
-    body: impl Fn(usize, usize) -> Result<()> + Sync,
+    results: [&mut [T]; N],
+    body: impl Fn(usize, [&mut [T]; N], usize) -> Result<()> + Sync,
 ) -> Result<()> {
+    let results = results.map(|all| (all.len() / batch.max(1), Disjoint::new(all)));
+    let body = |number: usize, threads: usize| {
+        let own = results.each_ref().map(|(size, all)| {
+            // Safety: each number is visited once, and its parts are no other's.
+            unsafe { all.slice(number * size..(number + 1) * size) }
+        });
+        body(number, own, threads)
+    };
     #[cfg(not(target_arch = "wasm32"))]
     {
         let threads = crate::host::threads();

@@ -1,18 +1,15 @@
 //! Eigenvalues and eigenvectors of symmetric matrices: A = V diag(w) Vᵀ.
 
-use super::cpu::{Element, each, typed};
-use super::{
-    NOT_FINITE, Sizes, exact, exact_of, identity, numbers, refused, samples, transposed, wgsl, with_vectors,
-};
-use crate::calls::Methods;
+use super::cpu::{Element, each, require_finite};
+use super::{Decomposition, Sizes, exact, exact_of_each, identity, samples, transposed, wgsl, with_vectors};
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::host::HostBuffer;
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use smallvec::smallvec;
 
 /// (…, n, n) → w (…, n), which increases, and V (…, n, n), whose columns are orthonormal. The lower triangle is read. Numbers that are
@@ -20,52 +17,32 @@ use smallvec::smallvec;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Eigh;
 
-impl Eigh {
-    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&inputs[0].meta.shape);
-        let from = T::read(inputs[0].buffer);
+impl Decomposition for Eigh {
+    const NAME: &'static str = "eigh";
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: n, .. } = sizes;
+        let a = T::read(inputs[0].buffer);
         let [w, v] = outputs else { unreachable!("eigh has two results") };
-        let (w, v) = (Disjoint::new(T::write(w)), Disjoint::new(T::write(v)));
-        each(batch, 4 * n * n * n, |number, threads| {
-            // Safety: each matrix is visited once.
-            let w = unsafe { w.slice(number * n..(number + 1) * n) };
-            // Safety: as above.
-            let v = unsafe { v.slice(number * n * n..(number + 1) * n * n) };
-            let a = &from[number * n * n..(number + 1) * n * n];
-            if !a.iter().all(|&x| x.is_finite()) {
-                return Err(refused("eigh", number, NOT_FINITE));
-            }
+        each(batch, 4 * n * n * n, [w, v].map(T::write), |number, [w, v], threads| {
+            let a = &a[number * n * n..(number + 1) * n * n];
+            require_finite("eigh", number, a)?;
             T::eigh(n, a, w, v, threads);
             Ok(())
         })
     }
-}
 
-impl Kernels for Eigh {
-    fn name(&self) -> &'static str {
-        "eigh"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        wgsl::vectors::eigh(Sizes::of(&call.inputs[0].meta.shape), call)
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
+        wgsl::vectors::eigh(sizes, call)
     }
 
     /// 9 n³, as is the custom.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&call.inputs[0].meta.shape);
-        (9 * batch * n * n * n) as u64
+    fn operations(&self, Sizes { batch, rows: n, .. }: Sizes) -> usize {
+        9 * batch * n * n * n
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::eigh()
     }
 }
 
@@ -97,27 +74,13 @@ impl Structured for Eigh {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Sizes { batch, rows: n, .. } = Sizes::of(&inputs[0].shape);
-        let (mut ws, mut vs) = (Vec::new(), Vec::new());
-        for number in 0..batch {
-            let (w, v) = exact::eigh(n, &numbers(&inputs[0])[number * n * n..(number + 1) * n * n]);
-            ws.extend(w);
-            vs.extend(v);
-        }
-        Ok(vec![exact_of(&outputs[0], ws), exact_of(&outputs[1], vs)])
+        let n = Sizes::of(&inputs[0].shape).rows;
+        exact_of_each(inputs, outputs, |_, operands| {
+            let (w, v) = exact::eigh(n, operands[0]);
+            Ok([w, v])
+        })
     }
 }
-
-impl Listed for Eigh {
-    const NAMES: &'static [&'static str] = &["eigh"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::eigh()
-    }
-}
-
-impl Methods for Eigh {}
 
 impl Tensor {
     /// w and V of square F32 or F64 matrices.

@@ -1,16 +1,17 @@
 //! The LU decomposition with partial pivoting: P A = L U.
 
-use super::cpu::{Element, each, typed};
-use super::{SINGULAR, Sizes, exact, exact_of, numbers, refused, samples, transposed, wgsl, with_vectors};
-use crate::calls::Methods;
+use super::cpu::{Element, each};
+use super::{
+    Decomposition, SINGULAR, Sizes, exact, exact_of_each, refused, samples, transposed, wgsl, with_vectors,
+};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use smallvec::smallvec;
 
 /// (…, m, n) → (…, m, n) and (…, m), I32: L below the diagonal (its own is ones) and U from it on; and the row of A that each row
@@ -21,56 +22,41 @@ pub(crate) struct Lu {
     pub regular_for: Option<&'static str>,
 }
 
-impl Lu {
-    fn run<T: Element + PartialEq>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let sizes @ Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].meta.shape);
+impl Decomposition for Lu {
+    const NAME: &'static str = "lu";
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: m, columns: n } = sizes;
         let [packed, rows] = outputs else { unreachable!("LU has two results") };
         let packed = T::write(packed);
         packed.copy_from_slice(T::read(inputs[0].buffer));
         let HostBuffer::I32(rows) = rows else { unreachable!("rows are I32") };
-        let (packed, rows) = (Disjoint::new(packed), Disjoint::new(&mut rows[..]));
-        each(batch, m * n * sizes.least() / 2, |number, threads| {
-            // Safety: each matrix is visited once.
-            let matrix = unsafe { packed.slice(number * m * n..(number + 1) * m * n) };
-            // Safety: as above.
+        let rows = Disjoint::new(&mut rows[..]);
+        each(batch, m * n * sizes.least() / 2, [packed], |number, [packed], threads| {
+            // Safety: each matrix is visited once, and its rows are no other's.
             let rows = unsafe { rows.slice(number * m..(number + 1) * m) };
-            T::lu(m, n, matrix, rows, threads);
+            T::lu(m, n, packed, rows, threads);
             match self.regular_for {
-                Some(op) if (0..n).any(|i| matrix[i * n + i] == T::default()) => {
+                Some(op) if (0..n).any(|i| packed[i * n + i] == T::default()) => {
                     Err(refused(op, number, SINGULAR))
                 }
                 _ => Ok(()),
             }
         })
     }
-}
 
-impl Kernels for Lu {
-    fn name(&self) -> &'static str {
-        "lu"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        wgsl::lu::programs(self, Sizes::of(&call.inputs[0].meta.shape), call)
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
+        wgsl::lu::programs(self, sizes, call)
     }
 
     /// Σ over k of 2 (m − k) (n − k): ⅔ n³ of a square matrix.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let sizes = Sizes::of(&call.inputs[0].meta.shape);
+    fn operations(&self, sizes: Sizes) -> usize {
         let of_column = |k: usize| 2 * (sizes.rows - k - 1) * (sizes.columns - k - 1);
-        (sizes.batch * (0..sizes.least()).map(of_column).sum::<usize>()) as u64
+        sizes.batch * (0..sizes.least()).map(of_column).sum::<usize>()
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::lu()
     }
 }
 
@@ -113,30 +99,16 @@ impl Structured for Lu {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].shape);
-        let (mut all, mut orders) = (Vec::new(), Vec::new());
-        for number in 0..batch {
-            let (packed, rows) = exact::lu(m, n, &numbers(&inputs[0])[number * m * n..(number + 1) * m * n]);
-            if let Some(op) = self.regular_for.filter(|_| (0..n).any(|i| packed[i * n + i] == 0.0)) {
-                return Err(refused(op, number, SINGULAR));
+        let Sizes { rows: m, columns: n, .. } = Sizes::of(&inputs[0].shape);
+        exact_of_each(inputs, outputs, |number, operands| {
+            let (packed, rows) = exact::lu(m, n, operands[0]);
+            match self.regular_for.filter(|_| (0..n).any(|i| packed[i * n + i] == 0.0)) {
+                Some(op) => Err(refused(op, number, SINGULAR)),
+                None => Ok([packed, rows.into_iter().map(|row| row as f64).collect()]),
             }
-            all.extend(packed);
-            orders.extend(rows.into_iter().map(|row| row as f64));
-        }
-        Ok(vec![exact_of(&outputs[0], all), exact_of(&outputs[1], orders)])
+        })
     }
 }
-
-impl Listed for Lu {
-    const NAMES: &'static [&'static str] = &["lu"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::lu()
-    }
-}
-
-impl Methods for Lu {}
 
 impl Tensor {
     /// L and U in one, and the rows of P A, of F32 or F64 matrices.

@@ -1,16 +1,15 @@
 //! The QR decomposition A = Q R.
 
-use super::cpu::{Element, each, typed};
-use super::{Sizes, exact, exact_of, numbers, samples, transposed, wgsl, with_matrices};
-use crate::calls::Methods;
+use super::cpu::{Element, each};
+use super::{Decomposition, Sizes, exact, exact_of_each, samples, transposed, wgsl, with_matrices};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
-use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::host::HostBuffer;
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use smallvec::smallvec;
 
 /// (…, m, n) → Q (…, m, c), whose columns are orthonormal, and R (…, c, n), upper triangular, whose diagonal is not negative.
@@ -25,50 +24,33 @@ impl Qr {
     fn width(&self, sizes: Sizes) -> usize {
         if self.complete { sizes.rows } else { sizes.least() }
     }
+}
 
-    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let sizes @ Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].meta.shape);
-        let (from, c) = (T::read(inputs[0].buffer), self.width(sizes));
+impl Decomposition for Qr {
+    const NAME: &'static str = "qr";
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: m, columns: n } = sizes;
+        let a = T::read(inputs[0].buffer);
         let [q, r] = outputs else { unreachable!("QR has two results") };
-        let (q, r) = (Disjoint::new(T::write(q)), Disjoint::new(T::write(r)));
-        each(batch, m * n * sizes.least(), |number, threads| {
-            // Safety: each matrix is visited once.
-            let q = unsafe { q.slice(number * m * c..(number + 1) * m * c) };
-            // Safety: as above.
-            let r = unsafe { r.slice(number * c * n..(number + 1) * c * n) };
-            T::qr(m, n, &from[number * m * n..(number + 1) * m * n], q, r, threads);
+        each(batch, m * n * sizes.least(), [q, r].map(T::write), |number, [q, r], threads| {
+            T::qr(m, n, &a[number * m * n..(number + 1) * m * n], q, r, threads);
             Ok(())
         })
     }
-}
 
-impl Kernels for Qr {
-    fn name(&self) -> &'static str {
-        "qr"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        let sizes = Sizes::of(&call.inputs[0].meta.shape);
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
         wgsl::qr::programs(sizes, self.width(sizes), call)
     }
 
     /// 2 k² (m − k/3) and as much for Q, k = min(m, n), for tall matrices.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let sizes = Sizes::of(&call.inputs[0].meta.shape);
+    fn operations(&self, sizes: Sizes) -> usize {
         let k = sizes.least();
-        (4 * sizes.batch * k * k * (sizes.rows.max(sizes.columns) - k / 3)) as u64
+        4 * sizes.batch * k * k * (sizes.rows.max(sizes.columns) - k / 3)
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::qr()
     }
 }
 
@@ -108,28 +90,13 @@ impl Structured for Qr {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let sizes @ Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].shape);
-        let (mut qs, mut rs) = (Vec::new(), Vec::new());
-        for number in 0..batch {
-            let a = &numbers(&inputs[0])[number * m * n..(number + 1) * m * n];
-            let (q, r) = exact::qr(m, n, a, self.width(sizes));
-            qs.extend(q);
-            rs.extend(r);
-        }
-        Ok(vec![exact_of(&outputs[0], qs), exact_of(&outputs[1], rs)])
+        let sizes = Sizes::of(&inputs[0].shape);
+        exact_of_each(inputs, outputs, |_, operands| {
+            let (q, r) = exact::qr(sizes.rows, sizes.columns, operands[0], self.width(sizes));
+            Ok([q, r])
+        })
     }
 }
-
-impl Listed for Qr {
-    const NAMES: &'static [&'static str] = &["qr"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::qr()
-    }
-}
-
-impl Methods for Qr {}
 
 impl Tensor {
     /// Q and R of F32 or F64 matrices.

@@ -1,74 +1,50 @@
 //! The singular value decomposition A = U diag(s) Vᵀ.
 
-use super::cpu::{Element, each, typed};
+use super::cpu::{Element, each, require_finite};
 use super::{
-    NOT_FINITE, Sizes, exact, exact_of, identity, numbers, refused, samples, transposed, wgsl, with_matrices,
+    Decomposition, Sizes, exact, exact_of_each, identity, samples, transposed, wgsl, with_matrices,
     with_vectors,
 };
-use crate::calls::Methods;
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::host::HostBuffer;
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use smallvec::smallvec;
 
 /// (…, m, n) with m ≥ n → U (…, m, n), s (…, n), which decreases, and Vᵀ (…, n, n). Numbers that are not finite are a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Svd;
 
-impl Svd {
-    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].meta.shape);
-        let from = T::read(inputs[0].buffer);
+impl Decomposition for Svd {
+    const NAME: &'static str = "svd";
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: m, columns: n } = sizes;
+        let a = T::read(inputs[0].buffer);
         let [u, s, vt] = outputs else { unreachable!("svd has three results") };
-        let [u, s, vt] = [u, s, vt].map(|buffer| Disjoint::new(T::write(buffer)));
-        each(batch, 6 * m * n * n, |number, threads| {
-            // Safety: each matrix is visited once.
-            let u = unsafe { u.slice(number * m * n..(number + 1) * m * n) };
-            // Safety: as above.
-            let s = unsafe { s.slice(number * n..(number + 1) * n) };
-            // Safety: as above.
-            let vt = unsafe { vt.slice(number * n * n..(number + 1) * n * n) };
-            let a = &from[number * m * n..(number + 1) * m * n];
-            if !a.iter().all(|&x| x.is_finite()) {
-                return Err(refused("svd", number, NOT_FINITE));
-            }
-            let to = flambeau_decompose::Svd { u, s, vt };
-            T::svd(m, n, a, to, threads);
+        each(batch, 6 * m * n * n, [u, s, vt].map(T::write), |number, [u, s, vt], threads| {
+            let a = &a[number * m * n..(number + 1) * m * n];
+            require_finite("svd", number, a)?;
+            T::svd(m, n, a, flambeau_decompose::Svd { u, s, vt }, threads);
             Ok(())
         })
     }
-}
 
-impl Kernels for Svd {
-    fn name(&self) -> &'static str {
-        "svd"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        wgsl::vectors::svd(Sizes::of(&call.inputs[0].meta.shape), call)
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
+        wgsl::vectors::svd(sizes, call)
     }
 
     /// 14 m n² + 8 n³, as is the custom.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let Sizes { batch, rows: m, columns: n } = Sizes::of(&call.inputs[0].meta.shape);
-        (batch * n * n * (14 * m + 8 * n)) as u64
+    fn operations(&self, Sizes { batch, rows: m, columns: n }: Sizes) -> usize {
+        batch * n * n * (14 * m + 8 * n)
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::svd()
     }
 }
 
@@ -112,28 +88,13 @@ impl Structured for Svd {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Sizes { batch, rows: m, columns: n } = Sizes::of(&inputs[0].shape);
-        let [mut us, mut ss, mut vts] = [const { Vec::new() }; 3];
-        for number in 0..batch {
-            let (u, s, vt) = exact::svd(m, n, &numbers(&inputs[0])[number * m * n..(number + 1) * m * n]);
-            us.extend(u);
-            ss.extend(s);
-            vts.extend(vt);
-        }
-        Ok(vec![exact_of(&outputs[0], us), exact_of(&outputs[1], ss), exact_of(&outputs[2], vts)])
+        let Sizes { rows: m, columns: n, .. } = Sizes::of(&inputs[0].shape);
+        exact_of_each(inputs, outputs, |_, operands| {
+            let (u, s, vt) = exact::svd(m, n, operands[0]);
+            Ok([u, s, vt])
+        })
     }
 }
-
-impl Listed for Svd {
-    const NAMES: &'static [&'static str] = &["svd"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::svd()
-    }
-}
-
-impl Methods for Svd {}
 
 impl Tensor {
     /// U, s and Vᵀ of F32 or F64 matrices that have as many rows as columns, or more.

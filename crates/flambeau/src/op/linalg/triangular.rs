@@ -1,16 +1,15 @@
 //! Systems of equations whose matrix is triangular.
 
-use super::cpu::{Element, each, typed};
-use super::{Sizes, exact, exact_of, numbers, samples, transposed, wgsl};
-use crate::calls::Methods;
+use super::cpu::{Element, each};
+use super::{Decomposition, Sizes, exact, exact_of_each, samples, transposed, wgsl};
 use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::host::{Disjoint, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::host::HostBuffer;
+use crate::ir::call::{CpuOperand, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::case::Case;
-use crate::op::structured::{Apart, Exact, Listed, Structured};
-use crate::op::{Autocast, Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
+use crate::op::structured::{Apart, Exact, Structured};
+use crate::op::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
 use flambeau_decompose::Triangle;
 
 /// (…, n, n) and (…, n, k) → (…, n, k): X with T X = B, where T is a triangle of the first operand. A zero on its diagonal gives
@@ -22,46 +21,32 @@ pub(crate) struct Triangular {
     pub unit: bool,
 }
 
-impl Triangular {
-    fn run<T: Element>(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
-        let Sizes { batch, rows: n, columns: k } = Sizes::of(&inputs[1].meta.shape);
-        let (triangles, to) = (T::read(inputs[0].buffer), T::write(&mut outputs[0]));
-        to.copy_from_slice(T::read(inputs[1].buffer));
-        let (to, shape) = (Disjoint::new(to), Triangle { upper: self.upper, unit: self.unit });
-        each(batch, n * n * k / 2, |number, threads| {
-            // Safety: each matrix is visited once.
-            let b = unsafe { to.slice(number * n * k..(number + 1) * n * k) };
-            T::solve_triangular(n, k, &triangles[number * n * n..(number + 1) * n * n], b, shape, threads);
+impl Decomposition for Triangular {
+    const NAME: &'static str = "solve_triangular";
+    const SIZED_BY: usize = 1;
+
+    fn run<T: Element>(&self, sizes: Sizes, inputs: &[CpuOperand], outputs: &mut [HostBuffer]) -> Result<()> {
+        let Sizes { batch, rows: n, columns: k } = sizes;
+        let (triangles, x) = (T::read(inputs[0].buffer), T::write(&mut outputs[0]));
+        x.copy_from_slice(T::read(inputs[1].buffer));
+        let shape = Triangle { upper: self.upper, unit: self.unit };
+        each(batch, n * n * k / 2, [x], |number, [x], threads| {
+            T::solve_triangular(n, k, &triangles[number * n * n..(number + 1) * n * n], x, shape, threads);
             Ok(())
         })
     }
-}
 
-impl Kernels for Triangular {
-    fn name(&self) -> &'static str {
-        "solve_triangular"
-    }
-
-    fn layout(&self, _: usize) -> Layout {
-        Layout::Contiguous
-    }
-
-    fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
-        typed!(self, inputs, outputs)
-    }
-
-    fn fills_outputs(&self) -> bool {
-        true
-    }
-
-    fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        wgsl::triangular::programs(self, Sizes::of(&call.inputs[1].meta.shape), call)
+    fn programs(&self, sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
+        wgsl::triangular::programs(self, sizes, call)
     }
 
     /// n² k.
-    fn flops(&self, call: &StructuredCall) -> u64 {
-        let sizes = Sizes::of(&call.inputs[1].meta.shape);
-        (sizes.numel() * sizes.rows) as u64
+    fn operations(&self, sizes: Sizes) -> usize {
+        sizes.numel() * sizes.rows
+    }
+
+    fn samples() -> Vec<Case> {
+        samples::triangular()
     }
 }
 
@@ -86,27 +71,12 @@ impl Structured for Triangular {
     }
 
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
-        let Sizes { batch, rows: n, columns: k } = Sizes::of(&inputs[1].shape);
-        let mut all = Vec::new();
-        for number in 0..batch {
-            let t = &numbers(&inputs[0])[number * n * n..(number + 1) * n * n];
-            let b = &numbers(&inputs[1])[number * n * k..(number + 1) * n * k];
-            all.extend(exact::solve_triangular(n, k, t, b, self.upper, self.unit));
-        }
-        Ok(vec![exact_of(&outputs[0], all)])
+        let Sizes { rows: n, columns: k, .. } = Sizes::of(&inputs[1].shape);
+        exact_of_each(inputs, outputs, |_, operands| {
+            Ok([exact::solve_triangular(n, k, operands[0], operands[1], self.upper, self.unit)])
+        })
     }
 }
-
-impl Listed for Triangular {
-    const NAMES: &'static [&'static str] = &["solve_triangular"];
-    const AUTOCAST: Autocast = Autocast::Full;
-
-    fn samples() -> Vec<Case> {
-        samples::triangular()
-    }
-}
-
-impl Methods for Triangular {}
 
 impl Tensor {
     /// X with T X = B, of F32 or F64 matrices whose batch dimensions are equal; T is a triangle of `self`.

@@ -38,7 +38,7 @@ pub(in super::super) fn programs(sizes: Sizes, call: &StructuredCall) -> Result<
 /// writes only columns after the j-th, and ends with the one barrier it needs.
 fn panel(call: &StructuredCall, scratch: &[u64], from_input: bool) -> Repeated {
     let numbers = ["count", "size", "first", "width", "chunks", "direct"];
-    Repeated::new(call, scratch, numbers, |shader| {
+    Repeated::new("cholesky panel", call, scratch, numbers, |shader| {
         let fault = fault(&mut shader.params, call.node, "matrix_number");
         shader.checks = Some(Checked::Matrix { op: "cholesky", what: NOT_POSITIVE_DEFINITE });
         if from_input {

@@ -8,6 +8,7 @@ pub(super) mod cholesky;
 mod jacobi;
 pub(super) mod lu;
 pub(super) mod qr;
+mod strip;
 mod tiles;
 pub(super) mod triangular;
 pub(super) mod vectors;
@@ -40,14 +41,17 @@ fn panels(sizes: Sizes) -> impl DoubleEndedIterator<Item = (usize, usize)> + Exa
 struct Repeated(Program);
 
 impl Repeated {
-    /// Writes a text whose workgroups have a `number` below the first of the numbers; `numbers` are their names.
+    /// Writes a text whose workgroups have a `number` below the first of the numbers; `numbers` are their names. `part` is what a
+    /// trace calls it.
     fn new<const N: usize>(
+        part: &'static str,
         call: &StructuredCall,
         scratch: &[u64],
         numbers: [&str; N],
         write: impl FnOnce(&mut Shader) -> String,
     ) -> Repeated {
-        let mut shader = Shader::new(call.op.name(), Tier::General);
+        let mut shader = Shader::new(part, Tier::General);
+        shader.subgroups = call.subgroups;
         shader.scratch = scratch.to_vec();
         shader.in_turn = true;
         let mut start = String::new();

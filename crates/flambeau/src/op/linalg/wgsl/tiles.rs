@@ -50,7 +50,11 @@ impl Tiles {
         let tile = if sizes.0.min(sizes.1) >= LARGE { 64 } else { 32 };
         let each = tile / 16;
         let numbers = ["count", "rows", "columns", "first", "width", "tiles_down", "tiles_across", "direct"];
-        let text = Repeated::new(call, scratch, numbers, |shader| {
+        let part = match taken {
+            Taken::Symmetric => "cholesky update",
+            Taken::Product => "lu update",
+        };
+        let text = Repeated::new(part, call, scratch, numbers, |shader| {
             if from_input {
                 shader.bind(Bound::Input(0), "source", "f32");
             }

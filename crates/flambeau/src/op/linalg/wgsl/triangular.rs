@@ -29,7 +29,7 @@ pub(in super::super) fn programs(
 /// An upper triangle is a lower one whose rows and columns are counted from the end.
 fn text(call: &StructuredCall) -> Repeated {
     let numbers = ["count", "size", "columns", "chunks", "upper", "unit"];
-    Repeated::new(call, &[], numbers, |shader| {
+    Repeated::new("solve_triangular", call, &[], numbers, |shader| {
         shader.bind(Bound::Input(0), "triangle", "f32");
         shader.bind(Bound::Input(1), "given", "f32");
         shader.bind(Bound::Output(0), "found", "f32");

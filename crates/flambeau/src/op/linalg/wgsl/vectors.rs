@@ -13,6 +13,7 @@ use crate::shader::ZERO;
 const KEYS: usize = STATES + 1;
 const WORK: usize = KEYS + 1;
 const FACTORS: usize = WORK + 1;
+const SUMS: usize = FACTORS + 1;
 
 /// w and V of symmetric matrices.
 pub(in super::super) fn eigh(sizes: Sizes, call: &StructuredCall) -> Result<Vec<Program>> {
@@ -39,30 +40,36 @@ pub(in super::super) fn svd(sizes: Sizes, call: &StructuredCall) -> Result<Vec<P
     }
     let mut jacobi = Jacobi::new(sizes, Sides::One, call)?;
     let panels = n.div_ceil(PANEL);
-    let words = [batch * n, batch * m * n, batch * panels * PANEL * PANEL];
+    let words = [batch * n, batch * m * n, batch * panels * PANEL * PANEL, qr::sums_words(sizes, n)];
     jacobi.scratch.extend(words.map(|words| 4 * words as u64));
     let mut programs = jacobi.programs();
     programs.push(keys(&jacobi).with([batch * panels, m, n, panels]));
     programs.push(arrange(&jacobi).with([batch * panels, m, n, panels]));
-    let places = Places { work: WORK, factors: FACTORS, whole: false, scratch: jacobi.scratch.clone() };
+    let scratch = jacobi.scratch.clone();
+    let places = Places { work: WORK, factors: FACTORS, sums: SUMS, whole: false, scratch };
     programs.extend(qr::decompose(sizes, n, call, &places));
     Ok(programs)
 }
 
 /// Eigenvalues, or the squares of singular values: 32 columns a workgroup.
 fn keys(jacobi: &Jacobi) -> Repeated {
-    Repeated::new(jacobi.call, &jacobi.scratch, ["count", "rows", "columns", "chunks"], |shader| {
-        shader.bind(Bound::ScratchRead(STACK), "stack", "f32");
-        shader.bind(Bound::Scratch(KEYS), "keys", "f32");
-        shader.share("parts", "f32", 8 * PANEL);
-        let key = match jacobi.sides {
-            Sides::Two => "    if (part == 0u && column < columns) {
+    Repeated::new(
+        "jacobi keys",
+        jacobi.call,
+        &jacobi.scratch,
+        ["count", "rows", "columns", "chunks"],
+        |shader| {
+            shader.bind(Bound::ScratchRead(STACK), "stack", "f32");
+            shader.bind(Bound::Scratch(KEYS), "keys", "f32");
+            shader.share("parts", "f32", 8 * PANEL);
+            let key = match jacobi.sides {
+                Sides::Two => "    if (part == 0u && column < columns) {
         keys[matrix_number * columns + column] = stack[start + column * columns + column];
     }
 "
-            .to_owned(),
-            Sides::One => format!(
-                "    var sum = 0.0;
+                .to_owned(),
+                Sides::One => format!(
+                    "    var sum = 0.0;
     if (column < columns) {{
         for (var r = {ZERO} + part; r < rows; r += 8u) {{
             let value = stack[start + r * columns + column];
@@ -76,10 +83,11 @@ fn keys(jacobi: &Jacobi) -> Repeated {
         keys[matrix_number * columns + column] = sum;
     }}
 "
-            ),
-        };
-        format!("{COLUMN}{key}")
-    })
+                ),
+            };
+            format!("{COLUMN}{key}")
+        },
+    )
 }
 
 /// Which matrix and column a thread has.
@@ -92,17 +100,22 @@ const COLUMN: &str = "    let matrix_number = number / chunks;
 
 /// Puts values and vectors in order: eigenvalues increase, singular values decrease. A column's place is how many come before it.
 fn arrange(jacobi: &Jacobi) -> Repeated {
-    Repeated::new(jacobi.call, &jacobi.scratch, ["count", "rows", "columns", "chunks"], |shader| {
-        shader.bind(Bound::ScratchRead(STACK), "stack", "f32");
-        shader.bind(Bound::ScratchRead(KEYS), "keys", "f32");
-        shader.bind(Bound::ScratchRead(STATES), "states", "u32");
-        let (values, vectors) = match jacobi.sides {
-            Sides::Two => (0, 1),
-            Sides::One => (1, 2),
-        };
-        shader.bind(Bound::Output(values), "values", "f32");
-        shader.bind(Bound::Output(vectors), "vectors", "f32");
-        let (before, value, rest) = match jacobi.sides {
+    Repeated::new(
+        "jacobi arrange",
+        jacobi.call,
+        &jacobi.scratch,
+        ["count", "rows", "columns", "chunks"],
+        |shader| {
+            shader.bind(Bound::ScratchRead(STACK), "stack", "f32");
+            shader.bind(Bound::ScratchRead(KEYS), "keys", "f32");
+            shader.bind(Bound::ScratchRead(STATES), "states", "u32");
+            let (values, vectors) = match jacobi.sides {
+                Sides::Two => (0, 1),
+                Sides::One => (1, 2),
+            };
+            shader.bind(Bound::Output(values), "values", "f32");
+            shader.bind(Bound::Output(vectors), "vectors", "f32");
+            let (before, value, rest) = match jacobi.sides {
             Sides::Two => (
                 "other < own",
                 "own",
@@ -119,18 +132,18 @@ fn arrange(jacobi: &Jacobi) -> Repeated {
                 )
             }
         };
-        let columns_of_work = match jacobi.sides {
-            Sides::Two => String::new(),
-            Sides::One => format!(
-                "    for (var r = {ZERO} + part; r < rows; r += 8u) {{
+            let columns_of_work = match jacobi.sides {
+                Sides::Two => String::new(),
+                Sides::One => format!(
+                    "    for (var r = {ZERO} + part; r < rows; r += 8u) {{
         work[(matrix_number * rows + r) * columns + place] = stack[start + r * columns + column];
     }}
 "
-            ),
-        };
-        shader.share("parts", "u32", 8 * PANEL);
-        format!(
-            "{COLUMN}    var own = 0.0;
+                ),
+            };
+            shader.share("parts", "u32", 8 * PANEL);
+            format!(
+                "{COLUMN}    var own = 0.0;
     var count_before = 0u;
     if (column < columns) {{
         own = keys[matrix_number * columns + column];
@@ -150,6 +163,7 @@ fn arrange(jacobi: &Jacobi) -> Repeated {
     for (var r = {ZERO} + part; r < columns; r += 8u) {{
 {rest}    }}
 {columns_of_work}"
-        )
-    })
+            )
+        },
+    )
 }
