@@ -252,11 +252,24 @@ macro_rules! block_fn {
         }
         run as BlockFn
     } };
-    // Of two operands that are floats, one may be a number for all places: it stays in a register then.
-    (@loop $args:ident $out:ident [$x:ident, $y:ident] f32 => $r:ty, $body:expr) => { {
+    // Of two operands one may be a number for all places: it stays in a register then. A page, which has to fetch all that, has it for
+    // floats alone.
+    (@loop $args:ident $out:ident [$x:ident, $y:ident] f32 => $r:ty, $body:expr) => {
+        $crate::host::block_fn!(@two $args $out [$x, $y] f32 => $r, $body)
+    };
+    (@loop $args:ident $out:ident [$x:ident, $y:ident] $t:ty => $r:ty, $body:expr) => { {
+        #[cfg(not(target_arch = "wasm32"))]
+        $crate::host::block_fn!(@two $args $out [$x, $y] $t => $r, $body);
+        #[cfg(target_arch = "wasm32")]
+        $crate::host::block_fn!(@any $args $out [$x, $y] $t => $r, $body);
+    } };
+    (@loop $args:ident $out:ident [$($arg:ident),*] $t:ty => $r:ty, $body:expr) => {
+        $crate::host::block_fn!(@any $args $out [$($arg),*] $t => $r, $body)
+    };
+    (@two $args:ident $out:ident [$x:ident, $y:ident] $t:ty => $r:ty, $body:expr) => { {
         let out = <$r as Lanes>::slice_mut($out);
         let len = out.len();
-        let ($x, $y) = (<f32 as Lanes>::slice($args[0]), <f32 as Lanes>::slice($args[1]));
+        let ($x, $y) = (<$t as Lanes>::slice($args[0]), <$t as Lanes>::slice($args[1]));
         match ($x.len() >= len, $y.len() >= len) {
             (true, true) => {
                 let ($x, $y) = (&$x[..len], &$y[..len]);
@@ -285,7 +298,7 @@ macro_rules! block_fn {
             }
         }
     } };
-    (@loop $args:ident $out:ident [$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
+    (@any $args:ident $out:ident [$($arg:ident),*] $t:ty => $r:ty, $body:expr) => { {
         let out = <$r as Lanes>::slice_mut($out);
         let len = out.len();
         let mut args = $args.iter();

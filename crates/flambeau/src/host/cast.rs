@@ -1,8 +1,25 @@
 //! Changes of dtype.
 
 use super::{Block, View};
+#[cfg(not(target_arch = "wasm32"))]
+use super::{Lanes, widest};
 use crate::dtype::DType;
 use half::f16;
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// Floats as integers, as `as` does it, which the compiler does not run several lanes at a time.
+    fn truncate(from: &[f32], to: &mut [i32]) {
+        const BEYOND: f32 = -(i32::MIN as f32);
+        for (to, &x) in to.iter_mut().zip(from) {
+            let is_inside = x.abs() < BEYOND;
+            // Safety: it is a number of which an i32 has the whole part.
+            let whole: i32 = unsafe { (if is_inside { x } else { 0.0 }).to_int_unchecked() };
+            let end = if x > 0.0 { i32::MAX } else { i32::MIN };
+            *to = if is_inside { whole } else if x.is_nan() { 0 } else { end };
+        }
+    }
+}
 
 /// Converts a block to another dtype's lane type. Floats become integers towards zero: those beyond the dtype's range
 /// its nearest end, NaN 0. Integers wrap.
@@ -36,6 +53,8 @@ pub(crate) fn cast(from: View, dtype: DType, to: &mut Block) {
         View::U32(from) => from_number!(from, &mut *to, u32),
         View::I32(from) => from_number!(from, &mut *to, i32),
         View::I64(from) => from_number!(from, &mut *to, i64),
+        #[cfg(not(target_arch = "wasm32"))]
+        View::F32(from) if matches!(to, Block::I32(_)) => truncate(from, i32::slice_mut(to.view_mut())),
         View::F32(from) => from_number!(from, &mut *to, f32),
         View::F64(from) => from_number!(from, &mut *to, f64),
     }
@@ -60,5 +79,22 @@ pub(crate) fn cast(from: View, dtype: DType, to: &mut Block) {
 pub(crate) fn wrap(dtype: DType, block: &mut Block) {
     if let (DType::U8, Block::U32(values)) = (dtype, block) {
         values.iter_mut().for_each(|value| *value &= 0xff);
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_cut_off_as_rust_does_it() {
+        let edges =
+            [0.0, -0.0, 0.5, -0.99, 1.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e9, -3e9];
+        let near = [2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0, 16777216.0];
+        let others = (0..1000).map(|k: u32| f32::from_bits(k.wrapping_mul(4_294_967)));
+        let values: Vec<f32> = edges.into_iter().chain(near).chain(others).collect();
+        let mut found = vec![0; values.len()];
+        truncate(&values, &mut found);
+        assert_eq!(found, values.iter().map(|&x| x as i32).collect::<Vec<_>>());
     }
 }

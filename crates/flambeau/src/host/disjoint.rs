@@ -33,6 +33,12 @@ impl<'a, T> Disjoint<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.start.add(places.start), places.len()) }
     }
 
+    /// The same memory as pairs; without its last element if that has no other.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn pairs(&self) -> Disjoint<'a, [T; 2]> {
+        Disjoint { start: self.start.cast(), len: self.len / 2, memory: PhantomData }
+    }
+
     /// Writes values to places `stride` apart from `start` on.
     ///
     /// # Safety

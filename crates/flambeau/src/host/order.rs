@@ -1,5 +1,8 @@
 //! Sorting by a number. Every type that is sorted in its own way takes a page four kilobytes; here all share one way.
 
+use super::{Disjoint, share};
+use half::f16;
+
 /// The items in increasing order of a key; those with equal keys stay in their order.
 pub(crate) fn sorted_by<T>(items: Vec<T>, key: impl Fn(&T) -> u64) -> Vec<T> {
     let mut order: Vec<(u64, usize)> = items.iter().map(key).zip(0..).collect();
@@ -13,9 +16,193 @@ pub(crate) fn decreasing(number: i64) -> u64 {
     !((number as u64) ^ (1 << 63))
 }
 
+/// Elements that have an order, by an integer that is smaller, equal or larger as they are.
+pub(crate) trait Sortable: Copy + Sync {
+    /// Are 32 bits of the key enough?
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "sorts by digits are native"))]
+    const IS_NARROW: bool = true;
+    fn sort_key(self) -> u64;
+}
+
+macro_rules! sortable {
+    ($($t:ty: $x:ident => $key:expr),*) => {
+        $(impl Sortable for $t {
+            fn sort_key(self) -> u64 {
+                let $x = self;
+                u64::from($key)
+            }
+        })*
+    };
+}
+sortable!(
+    bool: x => x,
+    u8: x => x,
+    u32: x => x,
+    i32: x => x as u32 ^ (1 << 31),
+    f32: x => float_key(x),
+    f16: x => float_key(x.to_f32())
+);
+
+impl Sortable for i64 {
+    const IS_NARROW: bool = false;
+    fn sort_key(self) -> u64 {
+        self as u64 ^ (1 << 63)
+    }
+}
+
+impl Sortable for f64 {
+    const IS_NARROW: bool = false;
+    fn sort_key(self) -> u64 {
+        let bits = (self + 0.0).to_bits();
+        match self.is_nan() {
+            true => u64::MAX,
+            false => bits ^ (((bits as i64 >> 63) as u64) | 1 << 63),
+        }
+    }
+}
+
+/// NaN is the largest number, and zeros of either sign are equal: adding 0 makes −0 one of them. A negative number has all bits turned
+/// round, a positive one its sign.
+#[inline]
+fn float_key(x: f32) -> u32 {
+    let bits = (x + 0.0).to_bits();
+    if x.is_nan() { u32::MAX } else { bits ^ (((bits as i32 >> 31) as u32) | 1 << 31) }
+}
+
+/// Elements that are worth a thread.
+const WORTH_A_THREAD: usize = 1 << 13;
+
+/// Fills `places` with the positions of the elements of each row of `length` values in increasing or decreasing order. Equal elements keep
+/// their order.
+pub(crate) fn order_rows<T: Sortable>(values: &[T], length: usize, descending: bool, places: &mut [i32]) {
+    if values.is_empty() {
+        return;
+    }
+    let (rows, at_once) = (values.len() / length, (WORTH_A_THREAD / length).max(1));
+    let places = Disjoint::new(places);
+    let done: Result<(), ()> = share(rows.div_ceil(at_once), |piece| {
+        let mut sorter = Sorter::default();
+        for row in piece * at_once..((piece + 1) * at_once).min(rows) {
+            let of_row = row * length..(row + 1) * length;
+            // Safety: every row has places of its own, and is sorted once.
+            let places = unsafe { places.slice(of_row.clone()) };
+            sorter.order(&values[of_row], descending, places);
+        }
+        Ok(())
+    });
+    done.expect("sorting does not fail");
+}
+
+/// Memory for sorting one row after the other.
+#[derive(Default)]
+struct Sorter {
+    wide: Vec<(u64, usize)>,
+    #[cfg(not(target_arch = "wasm32"))]
+    narrow: Vec<u64>,
+    #[cfg(not(target_arch = "wasm32"))]
+    spare: Vec<u64>,
+}
+
+impl Sorter {
+    fn order<T: Sortable>(&mut self, row: &[T], descending: bool, places: &mut [i32]) {
+        let turned = if descending { u64::MAX } else { 0 };
+        // A key and a position in one number: no two are equal, so any way of sorting keeps the order of equal elements.
+        #[cfg(not(target_arch = "wasm32"))]
+        if T::IS_NARROW {
+            let packed = |(position, x): (usize, &T)| (x.sort_key() ^ turned) << 32 | position as u64;
+            self.narrow.clear();
+            self.narrow.extend(row.iter().enumerate().map(packed));
+            sort_by_digits(&mut self.narrow, &mut self.spare);
+            places.iter_mut().zip(&self.narrow).for_each(|(place, &packed)| *place = packed as i32);
+            return;
+        }
+        self.wide.clear();
+        self.wide.extend(row.iter().map(|x| x.sort_key() ^ turned).zip(0..));
+        self.wide.sort_unstable();
+        places.iter_mut().zip(&self.wide).for_each(|(place, &(_, position))| *place = position as i32);
+    }
+}
+
+/// Numbers below which sorting by digits costs more than comparing.
+#[cfg(not(target_arch = "wasm32"))]
+const FEWEST_BY_DIGITS: usize = 256;
+
+/// Sorts numbers whose low halves are in order already: by their high halves, a byte after the other from the lowest, where those that are
+/// equal keep their order.
+#[cfg(not(target_arch = "wasm32"))]
+fn sort_by_digits(numbers: &mut Vec<u64>, spare: &mut Vec<u64>) {
+    if numbers.len() < FEWEST_BY_DIGITS {
+        return numbers.sort_unstable();
+    }
+    let digit = |number: u64, byte: usize| (number >> (32 + 8 * byte)) as usize & 255;
+    let mut counts = [[0usize; 256]; 4];
+    for &number in &*numbers {
+        (0..4).for_each(|byte| counts[byte][digit(number, byte)] += 1);
+    }
+    spare.resize(numbers.len(), 0);
+    for (byte, counts) in counts.iter_mut().enumerate() {
+        // All the same: nothing moves.
+        if counts.contains(&numbers.len()) {
+            continue;
+        }
+        let mut start = 0;
+        for count in counts.iter_mut() {
+            start += std::mem::replace(count, start);
+        }
+        for &number in &*numbers {
+            let place = &mut counts[digit(number, byte)];
+            spare[*place] = number;
+            *place += 1;
+        }
+        std::mem::swap(numbers, spare);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cmp::Ordering;
+
+    /// Rows of numbers with ties, zeros of both signs, infinities and NaN.
+    fn uneven(count: usize) -> Vec<f32> {
+        let special = [f32::NAN, -0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN, f32::MIN_POSITIVE];
+        let number = |k: usize| ((k * 7919 % 1009) as f32 - 500.0) * 1.5;
+        (0..count).map(|k| special.get(k * 31 % 97).copied().unwrap_or_else(|| number(k))).collect()
+    }
+
+    #[test]
+    fn rows_of_all_lengths_are_in_their_one_stable_order() {
+        for (rows, length) in [(0, 5), (3, 1), (40, 7), (9, 300), (5, 1030), (2, 70_000)] {
+            let values = uneven(rows * length);
+            let wide: Vec<f64> = values.iter().map(|&x| x.into()).collect();
+            let integers: Vec<i32> = values.iter().map(|&x| x as i32).collect();
+            for descending in [false, true] {
+                let order = |by: &dyn Fn(&mut [i32])| {
+                    let mut places = vec![-1; rows * length];
+                    by(&mut places);
+                    places
+                };
+                let of_floats = order(&|places| order_rows(&values, length, descending, places));
+                let of_wide = order(&|places| order_rows(&wide, length, descending, places));
+                let of_integers = order(&|places| order_rows(&integers, length, descending, places));
+                let directed = |order: Ordering| if descending { order.reverse() } else { order };
+                for row in 0..rows {
+                    let of_row = row * length..(row + 1) * length;
+                    let (floats, integers) = (&values[of_row.clone()], &integers[of_row.clone()]);
+                    let mut wanted: Vec<i32> = (0..length as i32).collect();
+                    wanted.sort_by(|&a, &b| {
+                        let (a, b) = (floats[a as usize], floats[b as usize]);
+                        directed(a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())))
+                    });
+                    assert_eq!(of_floats[of_row.clone()], wanted, "{rows} × {length}");
+                    assert_eq!(of_wide[of_row.clone()], wanted, "{rows} × {length}");
+                    wanted.sort_by_key(|&place| place);
+                    wanted.sort_by(|&a, &b| directed(integers[a as usize].cmp(&integers[b as usize])));
+                    assert_eq!(of_integers[of_row], wanted, "{rows} × {length}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn equal_keys_stay_in_order() {

@@ -10,6 +10,8 @@ use crate::host::{
     Block, BlockFn, Disjoint, HostBuffer, Lanes, MOST_OPERANDS, View, ViewMut, cast, share, widest, wrap,
 };
 use crate::ir::access::Access;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ir::access::Level;
 use crate::ir::kernel::{Fused, Inst, InstKind};
 use crate::rng;
 use crate::shape::product;
@@ -40,6 +42,12 @@ pub(super) fn run(
     }
     let count = kernel.outer_count();
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
+    #[cfg(not(target_arch = "wasm32"))]
+    if super::transpose::run(kernel, inputs, &outputs, run)
+        || super::take::run(kernel, inputs, &outputs, run)?
+    {
+        return Ok(());
+    }
     let reduced = reduce::in_parts(kernel, inputs, run)?;
     let block = if uses_no_register(kernel, inputs) { LARGE_BLOCK } else { BLOCK };
     let work = |range: Range<usize>| {
@@ -223,6 +231,12 @@ impl<'a> Worker<'a> {
         Strip { space: &self.kernel.space, varying, start, len, fixed, data: self.run.data, repeated: None }
     }
 
+    /// Where a level's first element lies.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn offset(&self, level: &Level) -> i64 {
+        level.offset.value(self.run.data)
+    }
+
     /// Asks for what loads will give for some rows.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn prefetch(&self, row: usize, rows: usize, length: usize) {
@@ -367,13 +381,8 @@ impl<'a> Worker<'a> {
                 mask(strip, access, out);
             }
             InstKind::Gather { operand, access, index, stride, size } => {
-                let index: Vec<i64> = match self.operand(inst, *index) {
-                    View::I32(index) => index[..strip.len].iter().map(|&index| i64::from(index)).collect(),
-                    View::U32(index) => index[..strip.len].iter().map(|&index| i64::from(index)).collect(),
-                    View::I64(index) => index[..strip.len].to_vec(),
-                    other => unreachable!("indexes are integers, not {other:?}"),
-                };
-                let gather = Gather { strip, access, index: &index, stride: *stride, size: *size };
+                let index = self.operand(inst, *index);
+                let gather = Gather { strip, access, index, stride: *stride, size: *size };
                 if let Some(index) = gather.load(&self.inputs[*operand], out) {
                     let location = self.run.location(inst.node).to_string();
                     return Err(Error::IndexOutOfRange { op: "gather", index, size: *size, location });

@@ -1,7 +1,7 @@
 //! Loads at places that are numbers of another tensor.
 
 use super::strip::{NOWHERE, Piece, Strip};
-use crate::host::{Block, HostBuffer};
+use crate::host::{Block, HostBuffer, View};
 use crate::ir::access::Access;
 
 /// The elements at access + index · stride along a strip.
@@ -9,7 +9,7 @@ pub(super) struct Gather<'a> {
     pub strip: &'a Strip<'a>,
     pub access: &'a Access,
     /// An index for every point, below `size`.
-    pub index: &'a [i64],
+    pub index: View<'a>,
     pub stride: i64,
     pub size: usize,
 }
@@ -36,31 +36,56 @@ impl Gather<'_> {
         to: &mut [T],
         convert: impl Fn(S) -> T,
     ) -> Option<i64> {
+        let len = self.strip.len;
+        match self.index {
+            // What indexes nearly always are, read as they lie.
+            #[cfg(not(target_arch = "wasm32"))]
+            View::I32(index) => self.copy_at(&index[..len], from, to, convert),
+            #[cfg(target_arch = "wasm32")]
+            View::I32(index) => self.copy_at(&wide(&index[..len]), from, to, convert),
+            View::U32(index) => self.copy_at(&wide(&index[..len]), from, to, convert),
+            View::I64(index) => self.copy_at(&index[..len], from, to, convert),
+            other => unreachable!("indexes are integers, not {other:?}"),
+        }
+    }
+
+    fn copy_at<I: Copy + PartialEq + Into<i64>, S: Copy, T: Default + Clone>(
+        &self,
+        index: &[I],
+        from: &[S],
+        to: &mut [T],
+        convert: impl Fn(S) -> T,
+    ) -> Option<i64> {
         let mut outside = None;
         self.strip.pieces(self.access, |Piece { at, len, offset, stride }| {
-            let (to, index) = (&mut to[at..at + len], &self.index[at..at + len]);
+            let (to, index) = (&mut to[at..at + len], &index[at..at + len]);
             if offset == NOWHERE {
                 return to.fill(T::default());
             }
             let (Some(&first), size) = (index.first(), self.size as u64) else { return };
             // All are looked at, without branches.
-            let different = index.iter().fold(0, |different, &index| different | (index ^ first));
-            let all_inside = index.iter().fold(true, |inside, &index| inside & ((index as u64) < size));
+            let is_inside = |index: I| (index.into() as u64) < size;
+            let all_inside = index.iter().fold(true, |inside, &index| inside & is_inside(index));
             if !all_inside {
-                outside = outside.or(index.iter().copied().find(|&index| index as u64 >= size));
+                outside =
+                    outside.or(index.iter().find(|&&index| !is_inside(index)).map(|&index| index.into()));
                 return;
             }
-            let start = offset + first * self.stride;
-            if different == 0 && stride == 1 {
+            let start = offset + first.into() * self.stride;
+            if stride == 1 && index.iter().fold(true, |same, &index| same & (index == first)) {
                 // A stretch of one row.
                 let from = &from[start as usize..start as usize + len];
                 to.iter_mut().zip(from).for_each(|(to, &from)| *to = convert(from));
                 return;
             }
             for (k, (to, &index)) in to.iter_mut().zip(index).enumerate() {
-                *to = convert(from[(offset + k as i64 * stride + index * self.stride) as usize]);
+                *to = convert(from[(offset + k as i64 * stride + index.into() * self.stride) as usize]);
             }
         });
         outside
     }
+}
+
+fn wide<I: Copy + Into<i64>>(index: &[I]) -> Vec<i64> {
+    index.iter().map(|&index| index.into()).collect()
 }

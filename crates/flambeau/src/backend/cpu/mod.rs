@@ -8,9 +8,13 @@ mod reduce;
 mod rows;
 mod spare;
 mod strip;
+#[cfg(not(target_arch = "wasm32"))]
+mod take;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod totals;
+#[cfg(not(target_arch = "wasm32"))]
+mod transpose;
 
 use super::{Buffer, Run};
 use crate::dtype::DType;

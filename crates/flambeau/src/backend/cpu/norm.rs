@@ -86,6 +86,14 @@ impl Norm {
 
     /// Where a row lies, if all of it lies together.
     fn place(&self, worker: &Worker, access: &Access, row: usize) -> Option<Range<usize>> {
+        // Rows of a matrix, as nearly all are, need no search.
+        if let ([_, _], [level]) = (&worker.kernel.space[..], &access.levels[..])
+            && let [rows, places] = &level.axes[..]
+            && (rows.hole.is_none() && places.hole.is_none() && places.stride == 1)
+        {
+            let start = (worker.offset(level) + row as i64 * rows.stride) as usize;
+            return Some(start..start + self.length);
+        }
         let dimensions = 0..worker.kernel.space.len();
         let start = worker.strip(dimensions, row * self.length, self.length, &self.fixed).together(access)?;
         Some(start..start + self.length)

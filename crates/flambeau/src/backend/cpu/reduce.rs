@@ -6,6 +6,7 @@
 //! cores: every total is made in the same order everywhere.
 
 use super::fused::{BLOCK, Worker};
+use super::strip::Strip;
 use super::totals::Totals;
 use crate::backend::Run;
 use crate::error::Result;
@@ -69,7 +70,14 @@ impl Worker<'_> {
         let Some((_, arg, reduce)) = kernel.reduction() else { unreachable!("the kernel has a reduction") };
         let (kept, rank) = (kernel.kept, kernel.space.len());
         let mut totals = Totals::new(reduce.kind, kernel.insts[arg].dtype.lane(), results.len());
-        if goes_across(kernel) {
+        // Ways that are only faster are left out of what a page has to fetch.
+        let (is_page, length) = (cfg!(target_arch = "wasm32"), kernel.inner_count());
+        if let Some(width) = self.group(&results).filter(|_| !is_page) {
+            for first in results.clone().step_by(width) {
+                let part = self.reduce(first..(first + width).min(results.end), places.clone())?;
+                totals.merge(first - results.start, &part);
+            }
+        } else if goes_across(kernel) {
             let fixed = vec![0; rank];
             let at_once = (TILE / results.len()).max(1);
             for from in places.clone().step_by(at_once) {
@@ -80,9 +88,26 @@ impl Worker<'_> {
                 totals.fold_across(self.values(arg), from);
             }
         } else {
-            let block = if self.reads_only() { places.len().max(1) } else { BLOCK };
+            let fixed = vec![0; rank];
+            // Rows are gone through together where they are short, or lie one behind the other in memory as they are read.
+            let all = self.strip(0..rank, results.start * length, results.len() * length, &fixed);
+            let at_once = if self.reads_only(&all) { results.len() } else { BLOCK / length.max(1) };
+            if !is_page && at_once > 1 && length > 0 && places == (0..length) {
+                for first in results.clone().step_by(at_once) {
+                    let rows = at_once.min(results.end - first);
+                    let strip = self.strip(0..rank, first * length, rows * length, &fixed);
+                    self.inner(&strip)?;
+                    for row in 0..rows {
+                        let values = row * length..(row + 1) * length;
+                        totals.fold_row(first - results.start + row, self.values(arg), values, 0);
+                    }
+                }
+                return Ok(totals);
+            }
             for (row, result) in results.enumerate() {
                 let fixed = unravel(&kernel.space[..kept], result, rank);
+                let whole = self.strip(kept..rank, places.start, places.len(), &fixed);
+                let block = if self.reads_only(&whole) { places.len().max(1) } else { BLOCK };
                 for from in places.clone().step_by(block) {
                     let strip = self.strip(kept..rank, from, block.min(places.end - from), &fixed);
                     self.inner(&strip)?;
@@ -93,19 +118,31 @@ impl Worker<'_> {
         Ok(totals)
     }
 
-    /// Are values reduced as they lie in memory, without a register?
-    fn reads_only(&self) -> bool {
+    /// How many of some results are better reduced at a time, across rows: those whose values are one block of memory.
+    fn group(&self, results: &Range<usize>) -> Option<usize> {
         let kernel = self.kernel;
-        let mut inner = kernel.insts.iter().filter(|inst| inst.inner);
-        let is_load = |inst: &Inst| match &inst.kind {
+        let (kept, width) = (kernel.kept, *kernel.space[..kernel.kept].last()?);
+        let is_block = |inst: &Inst| match &inst.kind {
+            InstKind::Load { access, .. } => {
+                access.is_strided() && access.levels[0].axes[kept].stride == width as i64
+            }
+            _ => true,
+        };
+        let (aligned, several) = (results.start.is_multiple_of(width), results.len() > width);
+        let splits = aligned && several && kept + 1 == kernel.space.len() && goes_across(kernel);
+        (splits && kernel.insts.iter().filter(|inst| inst.inner).all(is_block)).then_some(width)
+    }
+
+    /// Are the values of a strip reduced as they lie in memory, without a register?
+    fn reads_only(&self, strip: &Strip) -> bool {
+        let mut inner = self.kernel.insts.iter().filter(|inst| inst.inner);
+        let is_lent = |inst: &Inst| match &inst.kind {
             InstKind::Load { access, operand } => {
-                let last = kernel.space.len() - 1;
-                let as_computed = self.inputs[*operand].view(0..0).is_some();
-                as_computed && access.is_strided() && access.levels[0].axes[last].stride == 1
+                self.inputs[*operand].view(0..0).is_some() && strip.together(access).is_some()
             }
             _ => false,
         };
-        kernel.kept + 1 == kernel.space.len() && inner.next().is_some_and(is_load) && inner.next().is_none()
+        inner.next().is_some_and(is_lent) && inner.next().is_none()
     }
 }
 

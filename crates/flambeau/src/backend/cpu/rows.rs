@@ -16,11 +16,14 @@ use crate::ir::kernel::{Fused, Inst, InstKind, Phase};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Elements of rows that are held at once, where one row has not more: for each instruction there is something to be done but its work, and
+/// several rows share it.
+const AT_ONCE: usize = 4 * BLOCK;
 /// The longest row that is held whole.
 const WHOLE_ROW: usize = 8 * BLOCK;
 /// Numbers of rows that are normalised at once.
 #[cfg(not(target_arch = "wasm32"))]
-const NORMALISED: usize = 4 * BLOCK;
+const NORMALISED: usize = 16 * BLOCK;
 /// Rows held at once where neighbours in memory belong to different rows.
 const ROWS_ACROSS: usize = 16;
 /// The shortest row over which a primitive is run for itself. Values per row are repeated for the elements of shorter ones,
@@ -37,7 +40,7 @@ pub(super) fn run(
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
     let (count, length) = (kernel.outer_count(), kernel.inner_count());
     let across = !runs_along_rows(kernel) && length <= WHOLE_ROW / ROWS_ACROSS;
-    let at_once = (BLOCK / length).max(if across { ROWS_ACROSS } else { 1 });
+    let at_once = (AT_ONCE / length).max(if across { ROWS_ACROSS } else { 1 });
     in_parallel(kernel, count, 1, |range| {
         let mut worker = Worker::new(kernel, inputs, run);
         worker.row_length = (!across && length >= LONG_ENOUGH).then_some(length);

@@ -89,20 +89,18 @@ impl Strip<'_> {
             let offset = access.locate(coordinates, self.data).map_or(NOWHERE, |offset| offset as i64);
             return visit(Piece { at, len, offset, stride: 0 });
         };
-        let strided = access.is_strided();
         let (mut at, end) = (at, at + len);
+        // Of strided accesses the offset goes along with the coordinates.
+        let axes = access.is_strided().then(|| &access.levels[0].axes[..]);
+        let mut offset = axes.map_or(0, |axes| {
+            let steps = axes.iter().zip(&*coordinates).map(|(axis, &c)| axis.stride * c as i64);
+            steps.sum::<i64>() + access.levels[0].offset.value(self.data)
+        });
         while at < end {
             let run = (self.space[last] - coordinates[last]).min(end - at);
-            if strided {
-                let level = &access.levels[0];
-                let offset = level
-                    .axes
-                    .iter()
-                    .zip(&*coordinates)
-                    .map(|(axis, &c)| axis.stride * c as i64)
-                    .sum::<i64>();
-                let offset = offset + level.offset.value(self.data);
-                visit(Piece { at, len: run, offset, stride: level.axes[last].stride });
+            if let Some(axes) = axes {
+                visit(Piece { at, len: run, offset, stride: axes[last].stride });
+                offset += run as i64 * axes[last].stride;
             } else {
                 let mut done = 0;
                 while done < run {
@@ -117,6 +115,9 @@ impl Strip<'_> {
             coordinates[last] += run;
             let mut d = last;
             while coordinates[d] == self.space[d] && d > self.varying.start {
+                if let Some(axes) = axes {
+                    offset += axes[d - 1].stride - self.space[d] as i64 * axes[d].stride;
+                }
                 coordinates[d] = 0;
                 d -= 1;
                 coordinates[d] += 1;
@@ -126,10 +127,19 @@ impl Strip<'_> {
 
     /// Where the first point lies, if all of them lie one after the other.
     pub fn together(&self, access: &Access) -> Option<usize> {
-        if self.repeated.is_some() || self.len == 0 || !access.is_strided() {
+        if self.len == 0 || !access.is_strided() {
             return None;
         }
         let level = &access.levels[0];
+        if let Some(places) = &self.repeated {
+            // Each place's points lie together, and those of the next place behind them.
+            let (len, after) = (self.len / places.len(), self.varying.end);
+            if after + 1 != self.space.len() || level.axes[after].stride != len as i64 {
+                return None;
+            }
+            let first = Strip { varying: self.varying.clone(), len, repeated: None, ..*self };
+            return first.together(access).map(|start| start + places.start * len);
+        }
         // Points before the strip's end differ in dimensions that are one behind the other in memory.
         let mut block = 1;
         for d in self.varying.clone().rev() {
@@ -224,6 +234,11 @@ impl Strip<'_> {
                 1 => {
                     let from = &from[offset as usize..offset as usize + len];
                     to.iter_mut().zip(from).for_each(|(to, &from)| *to = convert(from));
+                }
+                #[cfg(not(target_arch = "wasm32"))]
+                -1 => {
+                    let from = &from[offset as usize + 1 - len..=offset as usize];
+                    to.iter_mut().zip(from.iter().rev()).for_each(|(to, &from)| *to = convert(from));
                 }
                 _ => to.iter_mut().enumerate().for_each(|(k, to)| {
                     *to = convert(from[(offset + k as i64 * stride) as usize]);

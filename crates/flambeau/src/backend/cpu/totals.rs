@@ -101,6 +101,36 @@ widest! {
 
 #[cfg(not(target_arch = "wasm32"))]
 widest! {
+    /// The place of the first value that is this one, NaN being equal to itself; there must be one.
+    fn place_of(values: &[f32], wanted: f32) -> usize {
+        let is_wanted = |x: f32| x == wanted || (x.is_nan() && wanted.is_nan());
+        // Blocks are looked at without branches; the first that has it is looked through.
+        let (blocks, _) = values.as_chunks::<64>();
+        let is_in = |block: &[f32; 64]| block.iter().fold(false, |found, &x| found | is_wanted(x));
+        let start = 64 * blocks.iter().position(is_in).unwrap_or(blocks.len());
+        let place = values[start..].iter().position(|&x| is_wanted(x));
+        start + place.expect("the value is one of these")
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// [`largest_across`], with the positions of the first of them: of the values given first for each total, that is `from`.
+    fn place_across(totals: &mut [f64], positions: &mut [i64], values: &[f32], from: usize, sign: f64) {
+        let positions = &mut positions[..totals.len()];
+        for (values, at) in values.chunks_exact(totals.len()).zip(from as i64..) {
+            for ((total, position), &x) in totals.iter_mut().zip(positions.iter_mut()).zip(values) {
+                let x = f64::from(x);
+                let better = (x * sign > *total * sign) | (x.is_nan() & !total.is_nan()) | (*position < 0);
+                *total = if better { x } else { *total };
+                *position = if better { at } else { *position };
+            }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
     /// Multiplies each total by the values given for it.
     fn multiply_across(totals: &mut [f64], values: &[f32]) {
         for values in values.chunks_exact(totals.len()) {
@@ -114,6 +144,18 @@ widest! {
     /// so that the totals are read and written less often.
     fn add_across(totals: &mut [f64], values: &[f32]) {
         let count = totals.len();
+        // Few totals stay in registers, eight of them at a time.
+        if !cfg!(target_arch = "wasm32") && count <= 64 && count.is_multiple_of(8) {
+            for (number, totals) in totals.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let mut sums = *totals;
+                for one in values.chunks_exact(count) {
+                    let one = &one[8 * number..8 * number + 8];
+                    sums.iter_mut().zip(one).for_each(|(sum, &x)| *sum += f64::from(x));
+                }
+                *totals = sums;
+            }
+            return;
+        }
         let fours = values.chunks_exact(4 * count);
         let rest = fours.remainder();
         for four in fours {
@@ -177,6 +219,12 @@ impl Totals {
                 ReduceKind::Max => self.float(row, f64::from(largest(&block[values], 1.0)), from),
                 #[cfg(not(target_arch = "wasm32"))]
                 ReduceKind::Min => self.float(row, -f64::from(largest(&block[values], -1.0)), from),
+                #[cfg(not(target_arch = "wasm32"))]
+                ReduceKind::ArgMax | ReduceKind::ArgMin if !values.is_empty() => {
+                    let sign = if self.kind == ReduceKind::ArgMax { 1.0 } else { -1.0 };
+                    let (values, best) = (&block[values.clone()], largest(&block[values], sign) * sign);
+                    self.float(row, f64::from(best), from + place_of(values, best));
+                }
                 _ => {
                     let values = block[values].iter().enumerate();
                     values.for_each(|(k, &x)| self.float(row, f64::from(x), from + k))
@@ -220,6 +268,12 @@ impl Totals {
                 ReduceKind::Max => largest_across(&mut self.floats, block, 1.0),
                 _ => largest_across(&mut self.floats, block, -1.0),
             },
+            #[cfg(not(target_arch = "wasm32"))]
+            View::F32(block) => {
+                let sign = if self.kind == ReduceKind::ArgMax { 1.0 } else { -1.0 };
+                place_across(&mut self.floats, &mut self.positions, block, from, sign);
+            }
+            #[cfg(target_arch = "wasm32")]
             View::F32(block) => each(block, rows, |row, place, x| self.float(row, x.into(), from + place)),
             View::F64(block) => each(block, rows, |row, place, x| self.float(row, x, from + place)),
             View::I32(block) => each(block, rows, |row, place, x| self.integer(row, x.into(), from + place)),

@@ -1,5 +1,7 @@
-//! Scans: running sums and products along one dimension, in either direction. `wgsl` has the GPU's kernels.
+//! Scans: running sums and products along one dimension, in either direction. `cpu` and `wgsl` have the kernels.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod cpu;
 mod wgsl;
 
 use super::batch::{BatchCall, Batched};
@@ -14,6 +16,8 @@ use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::Autocast;
 use crate::shape::{Shape, product};
+#[cfg(not(target_arch = "wasm32"))]
+use cpu::Step;
 use half::f16;
 
 /// What is done with the values so far.
@@ -98,19 +102,36 @@ impl Kernels for Scan {
     /// Floats gather in f64, as PyTorch's do on the CPU.
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
         let shape = &inputs[0].meta.shape;
+        #[cfg(not(target_arch = "wasm32"))]
+        macro_rules! scan {
+            ($x:expr, $y:expr, $identity:expr, $combine:expr, $store:expr) => {
+                Step { identity: $identity, combine: $combine, store: $store }.run(
+                    &self.rows(shape),
+                    self.reverse,
+                    $x,
+                    $y,
+                )
+            };
+        }
+        #[cfg(target_arch = "wasm32")]
+        macro_rules! scan {
+            ($x:expr, $y:expr, $identity:expr, $combine:expr, $store:expr) => {
+                self.run(shape, ($x, $y), $identity, $combine, $store)
+            };
+        }
         macro_rules! float {
             ($x:expr, $y:expr, $wide:expr, $narrow:expr) => {
                 match self.kind {
-                    ScanKind::Sum => self.run(shape, ($x, $y), 0.0, |a: f64, x| a + $wide(x), $narrow),
-                    ScanKind::Prod => self.run(shape, ($x, $y), 1.0, |a: f64, x| a * $wide(x), $narrow),
+                    ScanKind::Sum => scan!($x, $y, 0.0, |a: f64, x| a + $wide(x), $narrow),
+                    ScanKind::Prod => scan!($x, $y, 1.0, |a: f64, x| a * $wide(x), $narrow),
                 }
             };
         }
         macro_rules! int {
             ($x:expr, $y:expr, $t:ty) => {
                 match self.kind {
-                    ScanKind::Sum => self.run(shape, ($x, $y), 0, <$t>::wrapping_add, |a| a),
-                    ScanKind::Prod => self.run(shape, ($x, $y), 1, <$t>::wrapping_mul, |a| a),
+                    ScanKind::Sum => scan!($x, $y, 0, <$t>::wrapping_add, |a| a),
+                    ScanKind::Prod => scan!($x, $y, 1, <$t>::wrapping_mul, |a| a),
                 }
             };
         }
@@ -133,11 +154,11 @@ impl Kernels for Scan {
         }
         let Rows { rows, length, inner } = self.rows(&meta.shape);
         let many_side_by_side = inner >= 64 && rows >= 1024;
-        Ok(vec![if length <= 64 || many_side_by_side {
-            self.by_thread(meta)
-        } else {
-            self.by_workgroup(meta)
-        }])
+        Ok(match length <= 64 || many_side_by_side {
+            true => vec![self.by_thread(meta)],
+            false if self.is_for_parts(meta) => self.by_parts(meta),
+            false => vec![self.by_workgroup(meta)],
+        })
     }
 }
 

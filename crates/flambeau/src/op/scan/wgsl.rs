@@ -1,4 +1,4 @@
-//! Scans on the GPU: a thread or a workgroup for each row.
+//! Scans on the GPU: a thread or a workgroup for each row, or many workgroups where rows are long and few.
 
 use super::{Rows, Scan, ScanKind};
 use crate::ir::Meta;
@@ -9,6 +9,13 @@ use crate::shader::{Entry, Shader, ZERO, lane_type, narrow, widen};
 /// Threads of a workgroup, and elements each takes at a time.
 const THREADS: usize = 256;
 const EACH: usize = 4;
+/// Elements a workgroup takes at a time.
+const CHUNK: usize = THREADS * EACH;
+/// The most parts of a row. Every workgroup adds up the totals of the parts before its own.
+const MOST_PARTS: usize = 1024;
+/// Rows shorter than this, or more rows than that, are not cut into parts.
+const SHORTEST_IN_PARTS: usize = 8 * CHUNK;
+const MOST_ROWS_IN_PARTS: usize = 256;
 
 impl Scan {
     /// WGSL of the operator and of its identity.
@@ -42,24 +49,108 @@ impl Scan {
         shader.finish(&Entry::threads("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
     }
 
-    /// A workgroup per row goes along it chunk by chunk. Each thread combines a few neighbours, the totals are scanned
-    /// in workgroup memory (Hillis–Steele), and the last one is carried to the next chunk: always the same order.
+    /// A workgroup per row.
     pub(super) fn by_workgroup(&self, meta: &Meta) -> Program {
-        let lane = lane_type(meta.dtype);
-        let (symbol, identity) = self.operator(lane);
+        let (lane, (_, identity)) = (lane_type(meta.dtype), self.operator(lane_type(meta.dtype)));
         let Text { mut shader, rows, length, inner } = self.text(meta);
         shader.share("totals", lane, THREADS);
         let body = format!(
             "    let length = {length};
     let inner = {inner};
     let base = (row / inner) * length * inner + row % inner;
+    let first = {ZERO};
+    let end = length;
     var carry = {identity};
-    for (var start = {ZERO}; start < length; start += {chunk}u) {{
+{}",
+            self.chunk_by_chunk(meta)
+        );
+        shader.finish(&Entry::workgroups("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
+    }
+
+    /// Are there so few rows, and are they so long, that each should be shared among workgroups?
+    pub(super) fn is_for_parts(&self, meta: &Meta) -> bool {
+        let Rows { rows, length, .. } = self.rows(&meta.shape);
+        length >= SHORTEST_IN_PARTS && rows <= MOST_ROWS_IN_PARTS
+    }
+
+    /// A workgroup for each part of a row: the first shader finds the totals of the parts, the second scans each part and begins
+    /// with the totals of those before it. An element is read twice and written once.
+    pub(super) fn by_parts(&self, meta: &Meta) -> Vec<Program> {
+        let lane = lane_type(meta.dtype);
+        let (symbol, identity) = self.operator(lane);
+        let Rows { rows, length, .. } = self.rows(&meta.shape);
+        let part = length.div_ceil(MOST_PARTS).next_multiple_of(CHUNK);
+        let parts = length.div_ceil(part);
+        let write = |total: Bound, body: &dyn Fn(&Scan) -> String| {
+            let Text { mut shader, length, inner, .. } = self.text(meta);
+            let [all, parts_text, part_text] =
+                [rows * parts, parts, part].map(|size| shader.params.size(size));
+            shader.bind(total, "sums", lane);
+            shader.scratch = vec![(rows * parts * 4) as u64];
+            shader.share("totals", lane, THREADS);
+            let body = format!(
+                "    let length = {length};
+    let inner = {inner};
+    let parts = {parts_text};
+    let row = place / parts;
+    let base = (row / inner) * length * inner + row % inner;
+    let first = (place % parts) * {part_text};
+    let end = min(first + {part_text}, length);
+    var running = {identity};
+{}",
+                body(self)
+            );
+            shader.finish(&Entry::workgroups("place", rows * parts, &all, THREADS), &body)
+        };
+        // What the threads have found, joined in a fixed order; all of them may read it afterwards.
+        let join = format!(
+            "    totals[thread] = running;
+    workgroupBarrier();
+    for (var step = {half}u; step > 0u; step /= 2u) {{
+        if (thread < step) {{ totals[thread] = totals[thread] {symbol} totals[thread + step]; }}
+        workgroupBarrier();
+    }}
+",
+            half = THREADS / 2,
+        );
+        let totals = write(Bound::Scratch(0), &|scan| {
+            format!(
+                "    for (var k = first + thread; k < end; k += {THREADS}u) {{
+        let at = base + {position} * inner;
+        running = running {symbol} {value};
+    }}
+{join}    if (thread == 0u) {{ sums[place] = totals[0]; }}
+",
+                position = scan.position(),
+                value = widen(meta.dtype, "x[at]"),
+            )
+        });
+        let scanned = write(Bound::ScratchRead(0), &|scan| {
+            format!(
+                "    for (var before = row * parts + thread; before < place; before += {THREADS}u) {{
+        running = running {symbol} sums[before];
+    }}
+{join}    var carry = totals[0];
+    workgroupBarrier();
+{}",
+                scan.chunk_by_chunk(meta)
+            )
+        });
+        vec![totals, scanned]
+    }
+
+    /// A workgroup goes from `first` to `end` chunk by chunk. Each thread combines a few neighbours, the totals are scanned
+    /// in workgroup memory (Hillis–Steele), and the last one is carried to the next chunk: always the same order.
+    fn chunk_by_chunk(&self, meta: &Meta) -> String {
+        let lane = lane_type(meta.dtype);
+        let (symbol, identity) = self.operator(lane);
+        format!(
+            "    for (var start = first; start < end; start += {CHUNK}u) {{
         var own: array<{lane}, {EACH}>;
         var running = {identity};
         for (var t = 0u; t < {EACH}u; t++) {{
             let k = start + thread * {EACH}u + t;
-            if (k < length) {{
+            if (k < end) {{
                 let at = base + {position} * inner;
                 running = running {symbol} {value};
             }}
@@ -78,7 +169,7 @@ impl Scan {
         if (thread > 0u) {{ prefix = carry {symbol} totals[thread - 1u]; }}
         for (var t = 0u; t < {EACH}u; t++) {{
             let k = start + thread * {EACH}u + t;
-            if (k < length) {{
+            if (k < end) {{
                 let at = base + {position} * inner;
                 let result = prefix {symbol} own[t];
                 y[at] = {result};
@@ -88,13 +179,11 @@ impl Scan {
         workgroupBarrier();
     }}
 ",
-            chunk = THREADS * EACH,
             position = self.position(),
             value = widen(meta.dtype, "x[at]"),
             result = narrow(meta.dtype, "result"),
             last = THREADS - 1,
-        );
-        shader.finish(&Entry::workgroups("row", self.rows(&meta.shape).rows, &rows, THREADS), &body)
+        )
     }
 
     /// WGSL of the place of the k-th element in scanning order.
