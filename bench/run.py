@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Runs Flambeau and every peer that is installed, one after the other on this machine, and writes one table.
 
-Usage: bench/run.py [--device cpu|gpu] [--full] [--program FLAMBEAU] [--python PYTHON] [--out FILE]
+Usage: bench/run.py [--device cpu|gpu] [--full] [--ops [--results FLAMBEAU PYTORCH]] [--program FLAMBEAU] [--python PYTHON] [--out FILE]
 
 The table goes into bench/RESULTS.md, under the heading of the device; what stands under other headings stays. A peer
 that cannot be run is listed with the reason. Only the standard library is used here; PyTorch is looked for in the
 Python that is named (or this one), Burn is built with cargo, the web's peers need node and `npm ci` in bench/web.
-On a CPU the two large models take minutes and are left out without --full.
+On a CPU the two large models take minutes and are left out without --full. With --ops the table is another one: single ops
+beside PyTorch's, those that are slowest beside it first; --results makes it of two files that the programs have printed
+before, on this machine or on another.
 """
 
 import argparse
@@ -47,9 +49,13 @@ def run(command, folder=ROOT, environment=None):
         raise Missing(f"it took more than {LIMIT} s") from error
     if done.returncode != 0:
         raise Missing(f"it failed with exit code {done.returncode}")
-    lines = done.stdout.strip().splitlines()
+    return last_object(done.stdout)
+
+
+def last_object(printed):
+    """The JSON object in the last line of what a program has printed."""
     try:
-        return json.loads(lines[-1])
+        return json.loads(printed.strip().splitlines()[-1])
     except (IndexError, json.JSONDecodeError) as error:
         raise Missing("it printed no result") from error
 
@@ -72,7 +78,7 @@ def flambeau(program, options):
     matmul = bench("matmul", "--sizes", ",".join(map(str, sizes)))
     figures = {f"matmul {row['size']}": row["tflops"] for row in matmul["results"]}
     for row in bench("ops", *OPS)["results"]:
-        if row["op"] in OPS:
+        if row["op"] in OPS and "refused" not in row:
             figures[row["op"]] = row["bytes_per_second"] / 1e9
     for row in bench("fft")["results"]:
         figures[row["transform"]] = row["bytes_per_second"] / 1e9
@@ -82,7 +88,7 @@ def flambeau(program, options):
     return {"version": matmul["version"], "device": matmul["device"], "columns": {"": figures}}
 
 
-def pytorch(options):
+def pytorch(options, *what):
     kind = "cuda" if options.device == "gpu" else "cpu"
     probe = f"import torch, sys; sys.exit(0 if '{kind}' == 'cpu' or torch.cuda.is_available() else 3)"
     try:
@@ -94,7 +100,7 @@ def pytorch(options):
     if found != 0:
         raise Missing(f"{options.python} has no torch")
     full = ["full"] if options.full else []
-    return run([options.python, BENCH / "peers" / "pytorch.py", kind, *full])
+    return run([options.python, BENCH / "peers" / "pytorch.py", kind, *full, *what])
 
 
 def burn(options):
@@ -158,6 +164,35 @@ def section(options, program):
     return heading, "\n\n".join([heading, intro, table(columns), "\n".join(notes)]) + "\n"
 
 
+def ops_section(options, program):
+    """Single ops beside PyTorch's, those that are slowest beside it first; what PyTorch did not do is at the end."""
+    if options.results:
+        ours, peer = (last_object(path.read_text()) for path in options.results)
+    else:
+        ours = run([program, "--device", options.device, "--json", "bench", "ops", "--all"])
+        peer = pytorch(options, "ops")
+    theirs = peer["columns"]["eager"]
+    rows = [row for row in ours["results"] if row["op"] != "ceilings"]
+    # What is wrong has no time, and comes first.
+    wrong = [row for row in rows if "refused" in row]
+    rows = [row for row in rows if row not in wrong]
+    ratio = lambda row: row["microseconds"] / theirs[row["op"]] if row["op"] in theirs else 0
+    lines = [
+        "| op | first input | Flambeau, µs | PyTorch, µs | times PyTorch's | of the limit |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [f"| {row['op']} | | {row['refused']} | | | |" for row in wrong]
+    for row in sorted(rows, key=ratio, reverse=True):
+        shape = " × ".join(map(str, row["shape"]))
+        beside = f"{ratio(row):.2f}" if ratio(row) else "–"
+        figures = [number(row["microseconds"]), number(theirs.get(row["op"])), beside, f"{100 * row['share_of_ceiling']:.0f} %"]
+        lines.append(f"| {row['op']} | {shape} | " + " | ".join(figures) + " |")
+    heading = f"## Single ops: {ours['device']}"
+    today = datetime.date.today().isoformat()
+    intro = f"{today}, `bench/run.py --ops --device {options.device}`; f32; PyTorch {peer['version']}, {peer['device']}."
+    return heading, "\n\n".join([heading, intro, "\n".join(lines)]) + "\n"
+
+
 def merged(text, heading, new):
     """The results with this section in the place of the one of the same heading, or at the end."""
     parts = re.split(r"(?m)^(?=## )", text)
@@ -175,12 +210,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="gpu", choices=["cpu", "gpu"])
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--ops", action="store_true")
+    parser.add_argument("--results", nargs=2, type=Path, metavar=("FLAMBEAU", "PYTORCH"))
     parser.add_argument("--program", type=Path)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    program = options.program.resolve() if options.program else built_program()
-    heading, new = section(options, program)
+    if options.results and not options.ops:
+        parser.error("--results is for --ops")
+    needs_building = not options.program and not options.results
+    program = built_program() if needs_building else options.program and options.program.resolve()
+    heading, new = (ops_section if options.ops else section)(options, program)
     before = options.out.read_text() if options.out.exists() else TITLE
     options.out.write_text(merged(before, heading, new))
     print(new)

@@ -14,12 +14,16 @@ pub enum Least {
 }
 
 /// Which part of a result can be computed from a part of the inputs.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Sample {
     /// Rows `k` of the result need rows `k` of the first so many inputs, and all of the others.
     Rows(usize),
+    /// Likewise for columns: the last dimension.
+    Columns(usize),
     /// Only the whole result can be checked.
     Whole,
+    /// Nothing but how random numbers are distributed: their mean and their variance.
+    Random { mean: f64, variance: f64 },
 }
 
 /// A kind of input.
@@ -31,6 +35,12 @@ pub enum Given {
     Halves(Vec<usize>),
     /// Integers below a bound.
     Indexes(Vec<usize>, usize),
+    /// Uniform numbers between two others.
+    Between(Vec<usize>, f64, f64),
+    /// Truth values, of which such a share is true.
+    Bools(Vec<usize>, f64),
+    /// So many numbers from −1 to 1 in increasing order, all as far apart.
+    Edges(usize),
 }
 
 /// What an op does with its inputs.
@@ -51,12 +61,12 @@ impl Case {
     }
 }
 
-fn floats(shape: &[usize]) -> Given {
+pub fn floats(shape: &[usize]) -> Given {
     Given::Floats(shape.to_vec())
 }
 
 /// The gradient of one input of a function, given that of its result.
-fn gradient(of: &Tensor, grad: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+pub fn gradient(of: &Tensor, grad: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let leaf = of.detach().requires_grad();
     f(&leaf)?.backward_with(grad)?;
     leaf.grad().ok_or_else(|| Error::Argument { op: "bench ops", message: "there is no gradient".into() })
@@ -83,8 +93,15 @@ pub fn all(kind: Kind) -> Vec<Case> {
     cases.extend(rows(side));
     cases.extend(single(side / 2));
     let images = if gpu { 128 } else { 2 };
-    cases.extend(convolutions(images, 64, 32));
-    cases.extend(convolutions(images, 256, 8));
+    let names = ["conv2d", "conv2d input gradient", "conv2d weight gradient", "batch norm"];
+    cases.extend(convolutions(names, images, 64, 32));
+    let names = [
+        "conv2d of 8 × 8",
+        "conv2d of 8 × 8 input gradient",
+        "conv2d of 8 × 8 weight gradient",
+        "batch norm of 8 × 8",
+    ];
+    cases.extend(convolutions(names, images, 256, 8));
     cases.extend(indexed(gpu));
     cases.extend(attention(if gpu { 16 } else { 1 }));
     cases
@@ -165,34 +182,34 @@ fn single(side: usize) -> Vec<Case> {
 }
 
 /// Convolutions 3 × 3 of a residual network's stage, in three directions, and its batch norm.
-fn convolutions(images: usize, channels: usize, side: usize) -> Vec<Case> {
+fn convolutions(names: [&'static str; 4], images: usize, channels: usize, side: usize) -> Vec<Case> {
     let (x, w) = (floats(&[images, channels, side, side]), floats(&[channels, channels, 3, 3]));
     let least = Least::Flops((2 * images * channels * side * side * channels * 9) as f64);
     let elements = images * channels * side * side;
     vec![
         Case {
-            name: "conv2d",
+            name: names[0],
             inputs: vec![x.clone(), w.clone()],
             least,
             sample: Sample::Rows(1),
             body: |x| convolved(&x[0], &x[1]),
         },
         Case {
-            name: "conv2d input gradient",
+            name: names[1],
             inputs: vec![x.clone(), x.clone(), w.clone()],
             least,
             sample: Sample::Rows(2),
             body: |x| gradient(&x[0], &x[1], |input| convolved(input, &x[2])),
         },
         Case {
-            name: "conv2d weight gradient",
+            name: names[2],
             inputs: vec![x.clone(), x.clone(), w],
             least,
             sample: Sample::Whole,
             body: |x| gradient(&x[2], &x[1], |w| convolved(&x[0], w)),
         },
         Case {
-            name: "batch norm",
+            name: names[3],
             inputs: vec![x, floats(&[channels]), floats(&[channels])],
             // Read for the statistics, read again, written.
             least: Least::Bytes(12.0 * elements as f64),

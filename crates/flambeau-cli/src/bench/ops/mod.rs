@@ -1,6 +1,9 @@
 //! Single ops: how close each comes to what the device can do, its ceilings being measured in the same run.
 
+mod along;
 mod cases;
+mod further;
+mod networks;
 
 use super::{Kind, WARM_UP, flop_rate, matmul, median, time};
 use crate::output::{Output, refused};
@@ -27,6 +30,9 @@ const MOST_EVALUATIONS: usize = 100;
 pub struct Options {
     /// Only the ops whose names contain one of these.
     names: Vec<String>,
+    /// Also the further ops that are evaluated one by one, the same as PyTorch's in `bench/peers/pytorch.py`.
+    #[arg(long)]
+    all: bool,
 }
 
 /// What the device can do at most, as measured here.
@@ -44,9 +50,13 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         let named = options.names.iter().any(|name| case.name.contains(name.as_str()));
         (options.names.is_empty() || named) && (has_halves || !case.is_of_halves())
     };
-    let cases: Vec<Case> = cases::all(kind).into_iter().filter(wanted).collect();
+    let mut cases = cases::all(kind);
+    if options.all {
+        cases.extend(further::all(kind));
+    }
+    let names: Vec<&str> = cases.iter().map(|case| case.name).collect();
+    let cases: Vec<Case> = cases.into_iter().filter(wanted).collect();
     if cases.is_empty() {
-        let names: Vec<&str> = cases::all(kind).iter().map(|case| case.name).collect();
         return Err(refused("bench ops", format!("there is no such op; there are {}", names.join(", "))));
     }
     output.say(format!("ops on {}", device.name()));
@@ -57,7 +67,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
         flop_rate(ceilings.flops)
     ));
     output.say(format!(
-        "{:<26} {:>26} {:>11} {:>17} {:>8} {:>9}",
+        "{:<32} {:>26} {:>11} {:>17} {:>8} {:>9}",
         "op", "first input", "time", "rate", "ceiling", "error"
     ));
     let ceiling = json!({
@@ -98,27 +108,37 @@ impl Ceilings {
 /// Checks and times one op.
 async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Output) -> Result<Value> {
     let inputs = inputs(case, device)?;
-    let error = check(case, &inputs[0]).await?;
+    let shape = inputs[0][0].shape().dims().to_vec();
+    let shape_text = format!("{shape:?}");
+    let error = match check(case, &inputs[0]).await {
+        Ok(error) => error,
+        // What is wrong is not timed, and the others still are.
+        Err(error) => {
+            output.say(format!("{:<32} {shape_text:>26} {:>11} {error}", case.name, "refused"));
+            return Ok(json!({ "op": case.name, "shape": shape, "refused": error.to_string() }));
+        }
+    };
     let seconds = seconds(case.body, &inputs, device).await?;
-    let (rate, share, text) = match case.least {
+    let (least, rate, share, text) = match case.least {
         Least::Bytes(bytes) => {
             let rate = bytes / seconds;
-            (rate, rate / ceilings.bytes, format!("{:.1} GB/s", rate / 1e9))
+            (bytes, rate, rate / ceilings.bytes, format!("{:.1} GB/s", rate / 1e9))
         }
         Least::Flops(flops) => {
             let rate = flops / seconds;
-            (rate, rate / ceilings.flops, flop_rate(rate))
+            (flops, rate, rate / ceilings.flops, flop_rate(rate))
         }
     };
-    let shape = inputs[0][0].shape().dims().to_vec();
     output.say(format!(
-        "{:<26} {:>26} {:>11} {text:>17} {:>6.1} % {error:>9.1e}",
+        "{:<32} {shape_text:>26} {:>11} {text:>17} {:>6.1} % {error:>9.1e}",
         case.name,
-        format!("{shape:?}"),
         time(seconds),
         100.0 * share
     ));
-    let unit = if matches!(case.least, Least::Bytes(_)) { "bytes_per_second" } else { "flops_per_second" };
+    let (unit, unit_of_rate) = match case.least {
+        Least::Bytes(_) => ("bytes", "bytes_per_second"),
+        Least::Flops(_) => ("flops", "flops_per_second"),
+    };
     let mut result = json!({
         "op": case.name,
         "shape": shape,
@@ -126,7 +146,8 @@ async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Outp
         "share_of_ceiling": share,
         "error": error,
     });
-    result[unit] = json!(rate);
+    result[unit] = json!(least);
+    result[unit_of_rate] = json!(rate);
     Ok(result)
 }
 
@@ -134,14 +155,15 @@ async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Outp
 fn inputs(case: &Case, device: &Device) -> Result<Vec<Vec<Tensor>>> {
     let options = TensorOptions::from(device);
     let generator = Generator::new(1);
+    let uniform = |shape: &Vec<usize>, low: f64, high: f64| {
+        Tensor::try_rand(shape.clone(), &generator, &options)?.try_mul(high - low)?.try_add(low)
+    };
     let one = |given: &Given| match given {
-        Given::Floats(shape) => {
-            Tensor::try_rand(shape.clone(), &generator, &options)?.try_mul(2.0)?.try_sub(1.0)
-        }
-        Given::Halves(shape) => {
-            let numbers = Tensor::try_rand(shape.clone(), &generator, &options)?;
-            numbers.try_mul(2.0)?.try_sub(1.0)?.try_to_dtype(DType::F16)
-        }
+        Given::Floats(shape) => uniform(shape, -1.0, 1.0),
+        Given::Halves(shape) => uniform(shape, -1.0, 1.0)?.try_to_dtype(DType::F16),
+        Given::Between(shape, low, high) => uniform(shape, *low, *high),
+        Given::Bools(shape, share) => uniform(shape, 0.0, 1.0)?.try_lt(*share),
+        Given::Edges(count) => Tensor::try_linspace(-1.0, 1.0, *count, &options),
         Given::Indexes(shape, bound) => {
             Tensor::try_randint(0, *bound as i64, shape.clone(), &generator, &options)
         }
@@ -157,31 +179,35 @@ fn inputs(case: &Case, device: &Device) -> Result<Vec<Vec<Tensor>>> {
     Ok(sets)
 }
 
-/// The largest error of the result, or of its last rows, against the same op in f64 on the CPU.
+/// The largest error of the result, or of its last rows or columns, against the same op in f64 on the CPU.
 async fn check(case: &Case, inputs: &[Tensor]) -> Result<f64> {
     let mut result = (case.body)(inputs)?;
     let mut exact = Vec::with_capacity(inputs.len());
-    let rows = |tensor: &Tensor| {
-        let count = tensor.shape()[0];
-        tensor.try_narrow(0, count - CHECKED_ROWS.min(count), CHECKED_ROWS.min(count))
+    let last = |tensor: &Tensor, dim: isize| {
+        let count = tensor.size(dim);
+        tensor.try_narrow(dim, count - CHECKED_ROWS.min(count), CHECKED_ROWS.min(count))
+    };
+    let (dim, parted) = match case.sample {
+        Sample::Rows(inputs) => (0, inputs),
+        Sample::Columns(inputs) => (-1, inputs),
+        Sample::Whole => (0, 0),
+        Sample::Random { mean, variance } => return check_random(case, &result, mean, variance).await,
     };
     for (number, input) in inputs.iter().enumerate() {
-        let part = match case.sample {
-            Sample::Rows(inputs) if number < inputs => rows(input)?,
-            _ => input.clone(),
-        };
+        let part = if number < parted { last(input, dim)? } else { input.clone() };
         let part = part.to(&Device::cpu()).await?;
         exact.push(if part.dtype().is_float() { part.try_to_dtype(DType::F64)? } else { part });
     }
-    if case.sample != Sample::Whole {
-        // All of it is computed, as when it is timed; its last rows are read.
+    if parted > 0 {
+        // All of it is computed, as when it is timed; its last part is read.
         result.eval()?;
-        result = rows(&result)?;
+        result = last(&result, dim)?;
     }
     let (got, want) = (result.to_f64_vec().await?, (case.body)(&exact)?.to_f64_vec().await?);
     let largest = want.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let scale = if largest > 0.0 { largest } else { 1.0 };
     let differences = got.iter().zip(&want).map(|(got, want)| (got - want).abs());
-    let error = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next }) / largest;
+    let error = differences.fold(0.0, |worst: f64, next| if next <= worst { worst } else { next }) / scale;
     // A NaN is not within it.
     let tolerance = if case.is_of_halves() { TOLERANCE_OF_HALVES } else { TOLERANCE };
     let within = got.len() == want.len() && error <= tolerance;
@@ -192,6 +218,21 @@ async fn check(case: &Case, inputs: &[Tensor]) -> Result<f64> {
         ));
     }
     Ok(error)
+}
+
+/// How far mean and variance of random numbers are from what they must be, as a share of the standard deviation and of the variance.
+async fn check_random(case: &Case, result: &Tensor, mean: f64, variance: f64) -> Result<f64> {
+    let numbers = result.to_f64_vec().await?;
+    let count = numbers.len() as f64;
+    let found = numbers.iter().sum::<f64>() / count;
+    let spread = numbers.iter().map(|x| (x - found).powi(2)).sum::<f64>() / count;
+    let error = ((found - mean).abs() / variance.sqrt()).max((spread - variance).abs() / variance);
+    // Six standard deviations of a normal number's variance, which is the wider of the two.
+    if error <= 6.0 * (2.0 / count).sqrt() {
+        return Ok(error);
+    }
+    let message = format!("{} has mean {found} and variance {spread}, not {mean} and {variance}", case.name);
+    Err(refused("bench ops", message))
 }
 
 /// The median of the seconds of an evaluation, many of them being under way at once.
