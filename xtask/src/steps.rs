@@ -28,6 +28,11 @@ pub const CHECKS: &[Step] = &[
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
+    Step {
+        name: "ported",
+        about: "PyTorch's C++ tests as WebAssembly, in Chromium and Node",
+        run: web::ported,
+    },
     Step { name: "app", about: "the web app, in Chromium and Firefox", run: app::test },
     Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
 ];

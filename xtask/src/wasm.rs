@@ -85,16 +85,13 @@ impl Compiler {
         }
     }
 
-    /// `cargo build` for WebAssembly with these further arguments. Whether it builds is the question, not how fast
-    /// it runs: without the optimisation that the tests need, it takes less than half the time.
+    /// `cargo build` for WebAssembly with these further arguments.
     pub fn build(self, workspace: &Workspace, args: &[&str]) -> Command {
         let mut command = match self {
             Self::Toolchain => workspace.cargo(&[]),
             Self::Debian => debian_cargo(workspace),
         };
         command.args(["build", "--target", TARGET]).args(args);
-        command.args(["--config", "profile.dev.opt-level=0"]);
-        command.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);
         if self == Self::Debian {
             command.arg("-Zbuild-std=std,panic_abort");
         }

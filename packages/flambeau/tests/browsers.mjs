@@ -11,6 +11,8 @@ const CHROMIUM = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // The ported tests free GPU memory between them.
+  "--js-flags=--expose-gc",
 ];
 const FIREFOX = {
   "dom.webgpu.enabled": true,

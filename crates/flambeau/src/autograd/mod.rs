@@ -23,4 +23,7 @@ pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
 pub use gradcheck::{gradcheck_blocking, gradgradcheck_blocking};
 pub use hook::HookHandle;
 pub(crate) use mode::{Batching, OnBehalfOf, Region, current_line, current_region, is_batching};
-pub use mode::{GradModeGuard, is_grad_enabled, no_grad, no_grad_guard, set_grad_enabled};
+pub use mode::{
+    GradModeGuard, InferenceGuard, inference_mode, is_grad_enabled, is_inference_mode, no_grad,
+    no_grad_guard, set_grad_enabled, set_inference_mode,
+};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(true) };
+    static INFERENCE: Cell<bool> = const { Cell::new(false) };
     static REGION: Cell<u32> = const { Cell::new(0) };
     static BATCHING: Cell<bool> = const { Cell::new(false) };
     static LINE: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
@@ -15,7 +16,7 @@ static NEXT_REGION: AtomicU32 = AtomicU32::new(1);
 
 /// Are ops recorded on this thread?
 pub fn is_grad_enabled() -> bool {
-    RECORDING.get()
+    RECORDING.get() && !INFERENCE.get()
 }
 
 /// Restores the mode it replaced when it is dropped. It belongs to its thread and cannot be held across an await.
@@ -60,6 +61,46 @@ pub fn no_grad_guard() -> GradModeGuard {
 /// ```
 pub fn no_grad<T>(body: impl FnOnce() -> T) -> T {
     let _guard = set_grad_enabled(false);
+    body()
+}
+
+/// Is this thread in [`inference_mode`]?
+pub fn is_inference_mode() -> bool {
+    INFERENCE.get()
+}
+
+/// Ends [`inference_mode`] when dropped.
+#[must_use = "the mode ends when the guard is dropped"]
+pub struct InferenceGuard {
+    before: bool,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for InferenceGuard {
+    fn drop(&mut self) {
+        INFERENCE.set(self.before);
+    }
+}
+
+/// Switches [`inference_mode`] on or off on this thread, until the guard is dropped.
+pub fn set_inference_mode(enabled: bool) -> InferenceGuard {
+    InferenceGuard { before: INFERENCE.replace(enabled), _not_send: PhantomData }
+}
+
+/// Runs a function without recording, whatever it asks for: within, [`set_grad_enabled`] has no effect. Values are immutable,
+/// so that what it computes may be used anywhere afterwards, as constants.
+///
+/// ```
+/// use flambeau::{autograd::inference_mode, prelude::*};
+/// let x = Tensor::new([1.0], &Device::cpu()).requires_grad();
+/// let y = inference_mode(|| {
+///     let _recording = set_grad_enabled(true);
+///     &x * 2.0
+/// });
+/// assert!(!y.is_tracked() && (y * &x).is_tracked());
+/// ```
+pub fn inference_mode<T>(body: impl FnOnce() -> T) -> T {
+    let _guard = set_inference_mode(true);
     body()
 }
 

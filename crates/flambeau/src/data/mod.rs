@@ -25,6 +25,7 @@
 
 mod array;
 pub mod augment;
+mod chunks;
 mod cifar;
 mod dataset;
 mod idx;
@@ -47,6 +48,7 @@ mod text_folder;
 mod tokenizer;
 
 pub use array::HostArray;
+pub use chunks::{ChunkOptions, ChunkReader, ChunkedItems};
 pub use cifar::{Cifar10, Cifar100};
 pub use dataset::{ArrayDataset, Dataset, Item, TensorDataset};
 #[cfg(not(target_arch = "wasm32"))]

@@ -34,6 +34,17 @@ pub enum Sampler {
     Subset(Vec<usize>),
     /// These items, in another order in every epoch.
     SubsetRandom(Vec<usize>),
+    /// A share of the items: see [`Sampler::distributed`].
+    Distributed {
+        /// How many share the items.
+        replicas: usize,
+        /// Which of them this is, from 0.
+        rank: usize,
+        /// In another order in every epoch, the same for all?
+        shuffled: bool,
+        /// Are items given out twice where shares would not be equal? Otherwise the last ones are left out.
+        repeated: bool,
+    },
     /// What a function draws: see [`Sampler::custom`].
     Custom {
         /// How many items make an epoch.
@@ -61,12 +72,28 @@ impl Sampler {
         Sampler::Custom { count, draw: Arc::new(draw) }
     }
 
+    /// The items number `rank`, `rank + replicas`, … of an order that all replicas have in common, because their loaders have
+    /// the same seed. All get the same number; the first items come twice where that is necessary.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{DataLoader, Sampler, synthetic};
+    /// let points = synthetic::xor(10, 0.1, &Generator::new(1));
+    /// let second_of_four = DataLoader::new(points, &Device::cpu()).with_sampler(Sampler::distributed(4, 1));
+    /// assert_eq!(second_of_four.items_per_epoch(), 3);
+    /// ```
+    pub fn distributed(replicas: usize, rank: usize) -> Sampler {
+        Sampler::Distributed { replicas, rank, shuffled: false, repeated: true }
+    }
+
     /// How many items make an epoch of a data set with `length` items.
     pub(super) fn count(&self, length: usize) -> usize {
         match self {
             Sampler::Sequential | Sampler::Random => length,
             Sampler::Subset(indices) | Sampler::SubsetRandom(indices) => indices.len(),
             Sampler::Weighted { count, .. } | Sampler::Custom { count, .. } => *count,
+            Sampler::Distributed { replicas, repeated: true, .. } => length.div_ceil(*replicas.max(&1)),
+            Sampler::Distributed { replicas, .. } => length / replicas.max(&1),
         }
     }
 
@@ -81,6 +108,14 @@ impl Sampler {
                 let mut indices = indices.clone();
                 random.shuffle(&mut indices);
                 indices
+            }
+            Sampler::Distributed { replicas, rank, shuffled, .. } => {
+                if rank >= replicas {
+                    let message = format!("replica {rank} of {replicas}");
+                    return Err(Error::argument("Sampler::Distributed", message));
+                }
+                let order = if *shuffled { random.permutation(length) } else { (0..length).collect() };
+                (0..self.count(length)).map(|k| order[(k * replicas + rank) % length]).collect()
             }
             Sampler::Custom { draw, .. } => draw(random),
         };
@@ -106,6 +141,7 @@ impl std::fmt::Debug for Sampler {
             Sampler::Weighted { .. } => "Weighted",
             Sampler::Subset(_) => "Subset",
             Sampler::SubsetRandom(_) => "SubsetRandom",
+            Sampler::Distributed { .. } => "Distributed",
             Sampler::Custom { .. } => "Custom",
         })
     }

@@ -9,9 +9,6 @@ use std::sync::Arc;
 /// A list of modules; its parts are named 0, 1, 2, …
 pub type ModuleList<M> = Vec<M>;
 
-/// Modules by name.
-pub type ModuleDict<M> = BTreeMap<String, M>;
-
 /// Calls one module after the other. Parts are named 0, 1, 2, … unless a name is given.
 ///
 /// ```
@@ -41,6 +38,21 @@ impl Sequential {
     pub fn with_named(mut self, name: impl Into<String>, module: impl Forward + 'static) -> Sequential {
         self.0.push((name.into(), Box::new(module)));
         self
+    }
+
+    /// Adds a module at the end, named by its place.
+    pub fn push(&mut self, module: impl Forward + 'static) {
+        self.0.push((self.0.len().to_string(), Box::new(module)));
+    }
+
+    /// Adds the modules of another at the end, named by their places.
+    pub fn extend(&mut self, other: Sequential) {
+        other.0.into_iter().for_each(|(_, module)| self.push(module));
+    }
+
+    /// The module at a place.
+    pub fn get(&self, place: usize) -> Option<&dyn Forward> {
+        self.0.get(place).map(|(_, module)| &**module)
     }
 
     /// The number of modules.

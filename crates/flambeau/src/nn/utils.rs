@@ -80,6 +80,36 @@ fn total_norm(grads: &[(&Parameter, Tensor)], p: f64) -> Result<Option<Tensor>> 
     }
 }
 
+/// [`clip_grad_norm`], and the norm as a number: an error, and gradients stay, if it is not finite. It waits for the norm.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::{Parameter, utils::clip_grad_norm_if_finite};
+/// # flambeau::block_on(async {
+/// let w = Parameter::new(&Tensor::new([3.0, 4.0], &Device::cpu()));
+/// w.set_grad(Some(&(w.value() * f32::INFINITY)))?;
+/// assert!(clip_grad_norm_if_finite(&[w.clone()], 1.0, 2.0).await.is_err());
+/// w.set_grad(Some(&w.value()))?;
+/// assert_eq!(clip_grad_norm_if_finite(&[w], 1.0, 2.0).await?, 5.0);
+/// # Ok::<(), Error>(()) }).unwrap();
+/// ```
+pub async fn clip_grad_norm_if_finite(
+    parameters: &[Parameter],
+    max_norm: f64,
+    norm_type: f64,
+) -> Result<f64> {
+    let norm = match total_norm(&gradients(parameters), norm_type)? {
+        Some(norm) => norm.item().await?,
+        None => 0.0,
+    };
+    if !norm.is_finite() {
+        let message = format!("the norm of the gradients, of type {norm_type}, is {norm}");
+        return Err(Error::argument("clip_grad_norm_if_finite", message));
+    }
+    clip_grad_norm(parameters, max_norm, norm_type)?;
+    Ok(norm)
+}
+
 /// Brings every element of every gradient into [−max, max].
 ///
 /// ```
@@ -208,6 +238,11 @@ pub struct PackedSequence {
 }
 
 impl PackedSequence {
+    /// The same sequences on another device.
+    pub async fn to(&self, device: &crate::Device) -> Result<PackedSequence> {
+        Ok(PackedSequence { data: self.data.to(device).await?, ..self.clone() })
+    }
+
     /// The lengths of the sequences, in their own order.
     pub fn lengths(&self) -> Vec<usize> {
         let length = |&place: &usize| self.batch_sizes.iter().filter(|&&size| size > place).count();
@@ -324,6 +359,34 @@ pub fn pad_packed_sequence(
         SequenceLayout::StepsFirst => rows.try_transpose(0, 1)?,
     };
     Ok((padded, lengths))
+}
+
+/// [`pad_packed_sequence`] to a number of steps that all have; an error if a sequence is longer.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::utils::{SequenceLayout, pack_sequence, pad_packed_sequence_to};
+/// let packed = pack_sequence(&[Tensor::ones([2, 1], &Device::cpu())])?;
+/// let (padded, lengths) = pad_packed_sequence_to(&packed, SequenceLayout::BatchFirst, 0.0, 3)?;
+/// assert_eq!((padded.shape().dims(), lengths), (&[1, 3, 1][..], vec![2]));
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn pad_packed_sequence_to(
+    packed: &PackedSequence,
+    layout: SequenceLayout,
+    value: f64,
+    steps: usize,
+) -> Result<(Tensor, Vec<usize>)> {
+    let (padded, lengths) = pad_packed_sequence(packed, layout, value)?;
+    let dim = if layout == SequenceLayout::BatchFirst { 1 } else { 0 };
+    let Some(missing) = steps.checked_sub(padded.shape()[dim]) else {
+        let message = format!("sequences of {} steps do not fit in {steps}", padded.shape()[dim]);
+        return Err(Error::argument("pad_packed_sequence_to", message));
+    };
+    let mut sides = vec![0; 2 * (padded.rank() - dim)];
+    sides[2 * (padded.rank() - dim) - 1] = missing as isize;
+    Ok((padded.try_pad(&sides, value)?, lengths))
 }
 
 /// Packs a list of sequences (Lᵢ, …).

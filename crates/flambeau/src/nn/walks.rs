@@ -3,7 +3,7 @@
 //! Every module type has these as methods. Here each exists once, for the closure that names the parts: a program with a
 //! hundred kinds of layers, or a page that fetches it, does not carry a hundred copies.
 
-use super::{Buffer, Parameter, Part};
+use super::{Buffer, Module, Parameter, Part};
 use crate::error::Result;
 use crate::io::{Expected, LoadReport, Matching, StateDict, match_names};
 use crate::tensor::Tensor;
@@ -30,6 +30,48 @@ fn walk_from<'a>(parts: Parts<'a, '_>, path: &mut String, visit: &mut dyn FnMut(
         }
         path.truncate(length);
     });
+}
+
+/// The modules that a module is made of, one level down, with their names. What is no layer (parameters, numbers) is left out.
+///
+/// ```
+/// use flambeau::{nn::{Linear, Relu, Sequential, named_children}, prelude::*};
+/// let net = Sequential::new().with(Linear::new(2, 3, &Device::cpu())).with_named("act", Relu);
+/// let names: Vec<String> = named_children(&net).into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["0", "act"]);
+/// ```
+pub fn named_children(module: &dyn Module) -> Vec<(String, &dyn Module)> {
+    let mut found = Vec::new();
+    children(module, &mut |name, child| found.push((name.to_owned(), child)));
+    found
+}
+
+fn children<'a>(module: &'a dyn Module, visit: &mut dyn FnMut(&str, &'a dyn Module)) {
+    module.parts(&mut |name, part| match part {
+        // The parts of what has no name of its own are this module's.
+        Part::Module(inner) if name.is_empty() => children(inner, visit),
+        Part::Module(inner) if inner.type_name().is_some() => visit(name, inner),
+        _ => {}
+    });
+}
+
+/// A module, under an empty name, and all modules inside with their paths, each before those that it is made of.
+///
+/// ```
+/// use flambeau::{nn::{Relu, Sequential, named_modules}, prelude::*};
+/// let net = Sequential::new().with(Sequential::new().with(Relu));
+/// let names: Vec<String> = named_modules(&net).into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["", "0", "0.0"]);
+/// ```
+pub fn named_modules(module: &dyn Module) -> Vec<(String, &dyn Module)> {
+    let mut found = vec![(String::new(), module)];
+    for (name, child) in named_children(module) {
+        found.extend(named_modules(child).into_iter().map(|(inner, module)| match inner.is_empty() {
+            true => (name.clone(), module),
+            false => (format!("{name}.{inner}"), module),
+        }));
+    }
+    found
 }
 
 pub(super) fn named_parameters(parts: Parts) -> Vec<(String, Parameter)> {

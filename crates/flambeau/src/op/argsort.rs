@@ -10,11 +10,10 @@ use super::{Grads, Meta, Saves, Tensor, Vjp, not_differentiable};
 use crate::calls::methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::host::{Block, HostBuffer};
+use crate::host::{Block, HostBuffer, order_rows};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Bound, Program, Tier};
 use crate::shader::{Entry, GROUP_NUMBER, Shader, ZERO, groups_for};
-use half::f16;
 use std::cmp::Ordering;
 
 /// (…, N) → (…, N), I32: the positions of each row's elements in increasing or decreasing order. Equal elements keep
@@ -43,10 +42,10 @@ macro_rules! ordered {
         })*
     };
 }
-ordered!(int: bool, u8, i32, u32, i64; float: f16, f32, f64);
+ordered!(int: bool, i64; float: f64);
 
 impl ArgSort {
-    /// Fills `places` with the order of each row of `values`.
+    /// Fills `places` with the order of each row of `values`, as the interpreter finds it: by comparing.
     fn sort_rows<T: Ordered>(&self, values: &[T], length: usize, places: &mut [i32]) {
         for (row, places) in values.chunks(length.max(1)).zip(places.chunks_mut(length.max(1))) {
             places.iter_mut().zip(0..).for_each(|(place, position)| *place = position);
@@ -72,14 +71,14 @@ impl Kernels for ArgSort {
         let length = shape[shape.rank() - 1];
         let HostBuffer::I32(places) = &mut outputs[0] else { unreachable!("positions are I32") };
         match inputs[0].buffer {
-            HostBuffer::Bool(values) => self.sort_rows(values, length, places),
-            HostBuffer::U8(values) => self.sort_rows(values, length, places),
-            HostBuffer::I32(values) => self.sort_rows(values, length, places),
-            HostBuffer::U32(values) => self.sort_rows(values, length, places),
-            HostBuffer::I64(values) => self.sort_rows(values, length, places),
-            HostBuffer::F16(values) => self.sort_rows(values, length, places),
-            HostBuffer::F32(values) => self.sort_rows(values, length, places),
-            HostBuffer::F64(values) => self.sort_rows(values, length, places),
+            HostBuffer::Bool(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::U8(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::I32(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::U32(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::I64(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::F16(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::F32(values) => order_rows(values, length, self.descending, places),
+            HostBuffer::F64(values) => order_rows(values, length, self.descending, places),
         }
         Ok(())
     }

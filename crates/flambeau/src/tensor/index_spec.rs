@@ -1,5 +1,6 @@
 //! `x.i((.., 2, 1..3))`: PyTorch's `x[:, 2, 1:3]`, for reading and, with `i_assign`, for writing.
 
+use super::index_many::{Picks, from_the_back};
 use super::{Size, Tensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect};
@@ -62,8 +63,18 @@ pub enum Index {
     NewAxis,
     /// Whole dimensions.
     Ellipsis,
-    /// The places a tensor of integers names; its dimensions stand in for the one indexed.
+    /// The places a tensor of integers names; its dimensions stand in for the one indexed. Several tensors are repeated to one
+    /// shape and name places together.
     Tensor(Tensor),
+    /// Positions that a mask held along a dimension of this size: what [`Index::located`] makes of it.
+    Mask {
+        /// The positions.
+        positions: Tensor,
+        /// The mask's size, which must be the dimension's.
+        size: usize,
+    },
+    /// A new dimension of size 1 (true) or 0 (false).
+    Flag(bool),
 }
 
 impl Index {
@@ -171,6 +182,7 @@ enum Step {
     Drop { dim: usize },
     Insert { dim: usize },
     Pick { dim: usize, index: Tensor },
+    PickMany(Picks),
 }
 
 impl Step {
@@ -186,6 +198,7 @@ impl Step {
                 let shape = sizes[..*dim].iter().chain(index.shape().iter()).chain(&sizes[dim + 1..]);
                 picked.try_reshape(shape.copied().collect::<Shape>())
             }
+            Step::PickMany(picks) => picks.forward(tensor),
         }
     }
 
@@ -203,22 +216,25 @@ impl Step {
                 let index = index.try_reshape(index.numel())?.along(*dim, flat.shape())?;
                 part.full_of(before, 0)?.try_scatter(*dim as isize, &index, &flat)
             }
+            Step::PickMany(_) => {
+                Err(Error::argument("i_assign", "places of several tensors are written by index_put"))
+            }
         }
     }
 }
 
 /// The steps an index makes through a tensor of this shape.
 fn steps(indexes: &[Index], shape: &Shape) -> Result<Vec<Step>> {
-    let uses = |index: &&Index| matches!(index, Index::At(_) | Index::Range(_) | Index::Tensor(_));
+    let picks = |index: &&Index| matches!(index, Index::Tensor(_) | Index::Mask { .. });
+    let uses = |index: &&Index| matches!(index, Index::At(_) | Index::Range(_)) || picks(index);
     let used = indexes.iter().filter(uses).count();
     let ellipses = indexes.iter().filter(|index| matches!(index, Index::Ellipsis)).count();
     if used > shape.rank() || ellipses > 1 {
         let message = format!("{used} indexes with {ellipses} ellipses for a tensor of shape {shape}");
         return Err(Error::shape("i", message));
     }
-    if indexes.iter().filter(|index| matches!(index, Index::Tensor(_))).count() > 1 {
-        return Err(Error::argument("i", "one index may hold one tensor; index again for another"));
-    }
+    let several = indexes.iter().filter(picks).count() > 1;
+    let mut many = Picks { dims: Vec::new(), indexes: Vec::new() };
     let mut steps = Vec::new();
     // `dim` counts in the tensor made so far, `from` in the original.
     let (mut dim, mut from) = (0, 0);
@@ -245,18 +261,37 @@ fn steps(indexes: &[Index], shape: &Shape) -> Result<Vec<Step>> {
                 dim += 1;
             }
             Index::Ellipsis => (dim, from) = (dim + shape.rank() - used, from + shape.rank() - used),
-            Index::Tensor(index) => {
+            Index::Flag(flag) => {
+                steps.push(Step::Insert { dim });
+                steps.push(Step::Slice { dim, start: 0, step: 1, length: usize::from(*flag) });
+                dim += 1;
+            }
+            Index::Mask { size, .. } if *size != shape[from] => {
+                let message = format!("a mask of size {size} for dimension {from} of {shape}");
+                return Err(Error::shape("i", message));
+            }
+            Index::Tensor(index) | Index::Mask { positions: index, .. } => {
                 if !index.dtype().is_int() {
                     return Err(Error::dtype_not_accepted(
                         "i",
                         index.dtype(),
-                        "an integer dtype (for masks: masked_select)",
+                        "an integer dtype (for masks: Index::located, or masked_select)",
                     ));
                 }
-                steps.push(Step::Pick { dim, index: index.clone() });
-                (dim, from) = (dim + index.rank(), from + 1);
+                let index = from_the_back(index, shape[from])?;
+                if several {
+                    many.dims.push(dim);
+                    many.indexes.push(index);
+                    (dim, from) = (dim + 1, from + 1);
+                } else {
+                    (dim, from) = (dim + index.rank(), from + 1);
+                    steps.push(Step::Pick { dim: dim - index.rank(), index });
+                }
             }
         }
+    }
+    if several {
+        steps.push(Step::PickMany(many));
     }
     Ok(steps)
 }
@@ -310,9 +345,12 @@ impl Tensor {
     /// [`i_assign`](Tensor::i_assign), or the error instead of a panic.
     #[track_caller]
     pub fn try_i_assign(&mut self, spec: impl IndexSpec, value: impl Into<Operand>) -> Result<()> {
-        let steps = steps(&spec.into_indexes(), self.shape())?;
-        let value = value.into();
+        let (indexes, value) = (spec.into_indexes(), value.into());
+        let steps = steps(&indexes, self.shape())?;
         self.rebind("i_assign", |whole| {
+            if let Some(Step::PickMany(_)) = steps.last() {
+                return whole.put_at("i_assign", indexes, &value, false);
+            }
             let mut shapes = Vec::with_capacity(steps.len());
             let mut region = whole.detach();
             for step in &steps {

@@ -141,6 +141,43 @@ impl Tensor {
             self.try_neg()?.try_softplus()?.try_neg()
         }
 
+        /// x log y, and 0 where x is 0, whatever y; NaN where y is. Derivatives: log y, and x / y.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([0.0, 2.0], &Device::cpu());
+        /// assert_eq!(x.xlogy(&Tensor::new([0.0, 1.0], &Device::cpu())).to_string(), "tensor([0., 0.])");
+        /// ```
+        xlogy / try_xlogy(&self, other: impl Into<Operand>) -> Tensor {
+            let other = other.into().beside(self);
+            let zero = self.try_eq(0)?.try_logical_and(other.try_isnan()?.try_logical_not()?)?;
+            // The logarithm of 1 in place of what does not count, so that no derivative is infinite there.
+            let product = self.try_mul(&zero.try_where_cond(1.0, &other)?.try_log()?)?;
+            zero.try_where_cond(0.0, &product)
+        }
+
+        /// x + value · a · b.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        /// assert_eq!(x.addcmul(&x, &x, 0.5).to_string(), "tensor([1.5000, 4.0000])");
+        /// ```
+        addcmul / try_addcmul(&self, a: &Tensor, b: &Tensor, value: impl Into<Scalar>) -> Tensor {
+            self.try_add(a.try_mul(b)?.try_mul(value.into())?)
+        }
+
+        /// x + value · a / b.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([1.0, 2.0], &Device::cpu());
+        /// assert_eq!(x.addcdiv(&x, &x, 0.5).to_string(), "tensor([1.5000, 2.5000])");
+        /// ```
+        addcdiv / try_addcdiv(&self, a: &Tensor, b: &Tensor, value: impl Into<Scalar>) -> Tensor {
+            self.try_add(a.try_div(b)?.try_mul(value.into())?)
+        }
+
         /// `log(x / (1 − x))`, the inverse of the sigmoid; with `eps`, of x clamped to [eps, 1 − eps].
         ///
         /// ```

@@ -7,10 +7,12 @@
 mod activation;
 mod conv;
 mod create;
+mod cumulative;
 mod custom;
 mod display;
 mod einsum;
 mod grad;
+mod index_many;
 mod index_spec;
 mod indexing;
 mod inplace;
@@ -42,6 +44,7 @@ pub use conv::{
 pub use create::{IntoTensorData, TensorOptions};
 pub use custom::CustomKernel;
 pub use display::{PrintOptions, print_options, set_print_options, with_print_options};
+pub use index_many::ScatterReduction;
 pub use index_spec::{Ellipsis, Index, IndexSpec, NewAxis, Span};
 pub use linalg::ContractedDims;
 pub use pad::PadMode;

@@ -1,9 +1,19 @@
 //! What the integration tests share: the devices a test body runs on.
 #![allow(dead_code)]
 
+pub mod listing;
 pub mod recorded;
+pub mod reference;
+#[cfg(target_arch = "wasm32")]
+pub mod wasm;
 
-use flambeau::{Device, GpuConfig, Tensor, block_on};
+#[cfg(not(target_arch = "wasm32"))]
+pub use flambeau::block_on;
+#[cfg(target_arch = "wasm32")]
+pub use wasm::block_on;
+
+use flambeau::nn::Module;
+use flambeau::{Device, Generator, GpuConfig, Tensor};
 use std::sync::OnceLock;
 
 /// A GPU device of its own; a software adapter is fine. A machine without any adapter fails the test.
@@ -32,6 +42,26 @@ pub fn assert_close(got: &[f64], want: &[f64], absolute: f64, relative: f64) {
             || got == want
             || (got.is_nan() && want.is_nan());
         assert!(close, "element {k}: got {got}, want {want}");
+    }
+}
+
+/// Gives a module parameters of its own seed, as PyTorch draws those of linear, recurrent and convolutional layers: uniform to
+/// 1/√fan-in. New layers draw from the generator of the whole process, and so do tests that run at the same time.
+pub fn start_from(seed: u64, module: &dyn Module) {
+    let generator = Generator::new(seed);
+    let mut bound = None;
+    for (name, parameter) in module.named_parameters() {
+        let shape = parameter.shape().clone();
+        match shape.dims() {
+            [outputs, _, ..] => bound = Some(1.0 / (shape.numel() as f64 / *outputs as f64).sqrt()),
+            // A norm's weights are 1, and its bias is 0.
+            _ if name.ends_with("weight") => bound = None,
+            _ => {}
+        }
+        if let Some(bound) = bound {
+            let uniform = Tensor::rand(&shape, &generator, &parameter.device());
+            parameter.set(&((uniform * 2.0 - 1.0) * bound));
+        }
     }
 }
 

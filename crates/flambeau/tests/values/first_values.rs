@@ -52,7 +52,7 @@ fn layers_begin_as_in_pytorch() {
     let transposed = ConvTranspose1d::with_options(1000, 4000, 4, groups, &device);
     assert_uniform(&transposed.weight, 0.25);
     assert_uniform(transposed.bias.as_ref().unwrap(), 0.25);
-    let options = EmbeddingOptions { padding_idx: Some(3) };
+    let options = EmbeddingOptions { padding_idx: Some(3), ..Default::default() };
     let embedding = Embedding::with_options(200, 50, options, &device);
     assert_normal(&embedding.weight, 0.0, 1.0);
     assert_values(&embedding.weight.value().select(0, 3), &[0.0; 50]);
@@ -197,7 +197,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let groups = Conv2dOptions::default().with_groups(2);
     let error = Conv2d::try_with_options(3, 4, 3, groups, &device).unwrap_err().to_string();
     assert!(error.contains("Conv2d") && error.contains("2 groups"), "{error}");
-    let padding = EmbeddingOptions { padding_idx: Some(9) };
+    let padding = EmbeddingOptions { padding_idx: Some(9), ..Default::default() };
     assert!(Embedding::try_with_options(4, 2, padding, &device).is_err());
     assert!(GroupNorm::try_with_options(3, 4, GroupNormOptions::default(), &device).is_err());
     let vector = zeros([3], &device);

@@ -1,8 +1,8 @@
 //! Activations, normalisation, dropout, embeddings, attention, resizing, sequences and clipping, against PyTorch 1.13:
 //! `tools/reference/functional.py` wrote the expectations.
 
+use crate::common::reference::{Inputs, Reference};
 use crate::common::{assert_values, devices, values};
-use crate::pytorch::{Inputs, Reference};
 use flambeau::nn::Parameter;
 use flambeau::nn::functional::*;
 use flambeau::nn::utils::SequenceLayout::{BatchFirst, StepsFirst};

@@ -1,6 +1,6 @@
 //! Gradient scaling: losses in mixed precision beside those of f32, and the scaler's trajectories, which follow from its rule.
 
-use crate::common::{assert_close, devices, values};
+use crate::common::{assert_close, devices, start_from, values};
 use flambeau::block_on;
 use flambeau::io::{Matching, State, Stateful};
 use flambeau::nn::models::*;
@@ -40,6 +40,7 @@ impl<M: Module> Run<M> {
 fn beside_f32<M: Module>(make: impl Fn(&Device) -> Run<M>) {
     for device in devices() {
         let (full, mixed) = (make(&device), make(&device));
+        start_from(7, &full.model);
         mixed.model.load_state_dict(&full.model.state_dict(), Matching::Strict).unwrap();
         let (full, mixed) = (full.losses(50, false), mixed.losses(50, true));
         println!("summary: on {device}: {full:?} in f32, {mixed:?} in mixed precision");

@@ -16,6 +16,13 @@ struct Case {
     device: Device,
 }
 
+/// As PyTorch 1.13 prints it, which wrote the file: it does not quote modes, as later ones do.
+fn with_plain_modes(summary: &str) -> String {
+    let mut parts = summary.split(", mode='");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + ", mode=" + &part.replacen('\'', "", 1))
+}
+
 impl Case {
     fn open(name: &'static str, device: &Device) -> Case {
         let bytes = include_bytes!("../data/layers.safetensors");
@@ -75,7 +82,7 @@ impl Case {
     }
 
     fn check(&self, module: &dyn Module, forward: &dyn Fn(&[Tensor]) -> Tensor) {
-        let summary = module.summary();
+        let summary = with_plain_modes(&module.summary());
         assert_eq!(summary.rsplit_once('\n').unwrap().0, self.printed(), "printed form of {}", self.name);
         self.load(module);
         let inputs = (0..).map_while(|k| self.find(&format!("in{k}")));
@@ -251,7 +258,7 @@ fn norms() {
 #[test]
 fn embeddings() {
     layer("embedding", |device| Embedding::new(5, 3, device));
-    let padding = EmbeddingOptions { padding_idx: Some(1) };
+    let padding = EmbeddingOptions { padding_idx: Some(1), ..Default::default() };
     layer("embedding_padding", |device| Embedding::with_options(5, 3, padding, device));
     let bag = |mode| EmbeddingBagLayerOptions { mode, ..Default::default() };
     layer("embedding_bag_mean", |device| EmbeddingBag::new(5, 3, device));

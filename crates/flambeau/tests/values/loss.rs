@@ -1,8 +1,8 @@
 //! Losses with all their options, their gradients and second derivatives, against PyTorch 1.13:
 //! `tools/reference/loss.py` wrote the expectations.
 
+use crate::common::reference::{Inputs, Reference};
 use crate::common::{assert_close, devices, values};
-use crate::pytorch::{Inputs, Reference};
 use flambeau::nn::loss::*;
 use flambeau::prelude::*;
 

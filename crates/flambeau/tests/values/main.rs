@@ -36,7 +36,6 @@ mod op_suite;
 mod optim;
 mod optim_reference;
 mod optim_state;
-mod pytorch;
 mod random;
 mod random_graphs;
 mod reductions;

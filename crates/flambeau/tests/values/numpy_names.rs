@@ -3,6 +3,7 @@
 //!
 //! The names are NumPy's own (`tools/reference/numpy_names.py`); the rows are `tests/data/numpy_rows.txt`.
 
+use crate::common::listing::{Here, Row, check_page, check_rows, rows};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -10,34 +11,6 @@ use std::path::{Path, PathBuf};
 
 const NAMES: &str = include_str!("../data/numpy_names.txt");
 const ROWS: &str = include_str!("../data/numpy_rows.txt");
-
-/// What a row says of a function.
-enum Here {
-    Path(&'static str),
-    Nothing,
-    Open,
-}
-
-struct Row {
-    here: Here,
-    note: &'static str,
-}
-
-fn rows() -> BTreeMap<&'static str, Row> {
-    let mut rows = BTreeMap::new();
-    for line in ROWS.lines().filter(|line| !line.starts_with('#')) {
-        let mut cells = line.split(" | ");
-        let name = cells.next().expect("a name");
-        let here = match cells.next().unwrap_or_else(|| panic!("{name}: what it is here")) {
-            "-" => Here::Nothing,
-            "?" => Here::Open,
-            path => Here::Path(path),
-        };
-        let note = cells.next().unwrap_or_default();
-        assert!(rows.insert(name, Row { here, note }).is_none(), "{name} has two rows");
-    }
-    rows
-}
 
 /// All sources below a folder, joined.
 fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
@@ -101,14 +74,7 @@ fn page(rows: &BTreeMap<&'static str, Row>) -> String {
             namespace = space;
             let _ = write!(page, "\n## {space}\n\n| there | here | |\n|---|---|---|\n");
         }
-        let row = &rows[name];
-        let here = match row.here {
-            Here::Path(path) => format!("`{path}`"),
-            Here::Nothing => "–".into(),
-            Here::Open => "open".into(),
-        };
-        let note = if row.note.is_empty() { String::new() } else { format!(" {}", row.note) };
-        let _ = writeln!(page, "| `{function}` | {here} |{note} |");
+        let _ = writeln!(page, "| `{function}` {}", rows[name].cells());
     }
     page
 }
@@ -116,21 +82,13 @@ fn page(rows: &BTreeMap<&'static str, Row>) -> String {
 #[test]
 fn every_function_of_numpy_has_a_row_and_the_page_is_what_they_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (rows, sources) = (rows(), sources(&root.join("src")));
-    for name in NAMES.lines() {
-        let row = rows.get(name).unwrap_or_else(|| panic!("{name} has no row in tests/data/numpy_rows.txt"));
-        match row.here {
-            Here::Path(path) => assert!(exists(path, &sources), "{name}: there is no public {path}"),
-            Here::Nothing => assert!(!row.note.is_empty(), "{name}: why is there no such function?"),
-            Here::Open => {}
+    let (rows, sources) = (rows(ROWS), sources(&root.join("src")));
+    check_rows(&rows, NAMES);
+    for (name, row) in &rows {
+        if let Here::Path(path) = row.here {
+            assert!(exists(path, &sources), "{name}: there is no public {path}");
         }
     }
-    assert_eq!(rows.len(), NAMES.lines().count(), "a row names no function of NumPy");
     assert!(!exists("Tensor::no_such_method", &sources) && !exists("flambeau::io::gamma", &sources));
-    let (path, wanted) = (root.join("../../docs/numpy.md"), page(&rows));
-    let is_current = fs::read_to_string(&path).is_ok_and(|text| text == wanted);
-    if !is_current {
-        fs::write(&path, wanted).expect("the page can be written");
-    }
-    assert!(is_current, "docs/numpy.md was out of date, and is written anew: look at it, and commit");
+    check_page("numpy.md", &page(&rows));
 }

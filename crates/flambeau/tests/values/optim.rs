@@ -273,3 +273,102 @@ fn bad_settings_are_refused() {
     let empty = Sgd::try_with_options([], SgdOptions::default()).err().map(|error| error.to_string());
     contains(empty, "the list of parameters is empty");
 }
+
+/// Eight steps of a moving loss: what PyTorch 2.2 gives for `Rprop(p, 0.1)` and `ASGD(p, 0.1, lambd=0.01, t0=2, weight_decay=0.05)`.
+#[test]
+fn rprop_and_averaged_sgd() {
+    use flambeau::optim::{Asgd, AsgdOptions, Rprop};
+    let asgd = AsgdOptions {
+        learning_rate: 0.1,
+        lambda: 0.01,
+        start: 2.0,
+        weight_decay: 0.05,
+        ..Default::default()
+    };
+    type Make = Box<dyn Fn(Parameter) -> Box<dyn Optimizer>>;
+    let cases: [(Make, [f64; 4], &str, [f64; 4]); 2] = [
+        (
+            Box::new(|w| Box::new(Rprop::new([w], 0.1))),
+            [-0.291_590_4, -0.350_091_52, -0.368_576, 2.359_52],
+            "step_size",
+            [0.149_299_2, 0.358_318_08, 0.124_416, 0.051_84],
+        ),
+        (
+            Box::new(move |w| Box::new(Asgd::with_options([w], asgd))),
+            [0.150_011_33, -0.965_499_46, 0.002_031_77, 2.417_381_66],
+            "ax",
+            [0.229_677_16, -1.091_786_91, -0.009_657_53, 2.461_177_08],
+        ),
+    ];
+    for device in devices() {
+        for (make, wanted, name, state) in &cases {
+            let w = Parameter::new(&Tensor::new([1.0, -2.0, 0.5, 3.0], &device));
+            let curvature = Tensor::new([1.0, 0.5, 2.0, 0.1], &device);
+            let mut optimizer = make(w.clone());
+            for step in 0..8 {
+                optimizer.zero_grad();
+                let loss = (w.get().square() * &curvature + (w.get() + f64::from(step)).cos()).sum(..);
+                loss.backward().unwrap();
+                optimizer.step().unwrap();
+            }
+            assert_values(&w.value(), wanted);
+            let saved = optimizer.state();
+            let (_, remembered) =
+                saved.tensors.iter().find(|(own, _)| own.ends_with(name)).expect("the state");
+            assert_values(remembered, state);
+        }
+    }
+}
+
+/// Two cycles and more, with the momentum: what PyTorch 2.2's `CyclicLR` gives.
+#[test]
+fn cyclic_rates() {
+    use flambeau::optim::scheduler::{Cycles, CyclicLr, Schedule};
+    let halving = CyclicLr {
+        steps_down: 4,
+        cycles: Cycles::Halving,
+        momentum: Some((0.95, 0.8)),
+        ..CyclicLr::new(0.1, 0.7, 3)
+    };
+    let wanted = [
+        (0.1, 0.95),
+        (0.3, 0.9),
+        (0.5, 0.85),
+        (0.7, 0.8),
+        (0.55, 0.8375),
+        (0.4, 0.875),
+        (0.25, 0.9125),
+        (0.1, 0.95),
+        (0.2, 0.925),
+        (0.3, 0.9),
+        (0.4, 0.875),
+        (0.325, 0.89375),
+        (0.25, 0.9125),
+        (0.175, 0.93125),
+    ];
+    for (step, (rate, momentum)) in wanted.into_iter().enumerate() {
+        assert!((halving.rate(0.1, step as u64) - rate).abs() < 1e-9, "{step}");
+        assert!((halving.momentum(step as u64).unwrap() - momentum).abs() < 1e-9, "{step}");
+    }
+    let decaying = CyclicLr { cycles: Cycles::Decaying(0.9), ..CyclicLr::new(0.1, 0.7, 4) };
+    let wanted = [
+        0.1,
+        0.235,
+        0.343,
+        0.428_05,
+        0.493_66,
+        0.365_720_5,
+        0.259_432_3,
+        0.171_744_535,
+        0.1,
+        0.158_113_073,
+        0.204_603_532,
+        0.241_214_768,
+        0.269_457_722,
+        0.214_383_962,
+    ];
+    for (step, rate) in wanted.into_iter().enumerate() {
+        assert!((decaying.rate(0.1, step as u64) - rate).abs() < 1e-8, "{step}");
+    }
+    assert!(decaying.momentum(3).is_none());
+}

@@ -1,7 +1,7 @@
 //! Scans, sorts and what is made of them: values of PyTorch, the interpreter's on larger shapes, and gradients by
 //! finite differences.
 
-use crate::common::{assert_close, devices};
+use crate::common::{assert_close, assert_values, devices, values};
 use flambeau::prelude::*;
 use flambeau::reference;
 use pollster::block_on;
@@ -36,6 +36,25 @@ fn dtypes(device: &Device) -> Vec<DType> {
     let found: Vec<_> = DType::ALL.into_iter().filter(|&dtype| x.try_to_dtype(dtype).is_ok()).collect();
     assert!(found.len() >= 5, "{found:?}");
     found
+}
+
+/// Rows that the GPU shares among workgroups, along the last dimension and across, backwards too.
+#[test]
+fn long_rows_are_summed_in_parts() {
+    for device in devices() {
+        let generator = Generator::new(5);
+        let x = rounded(Tensor::rand([2, 20_011], &generator, &device));
+        // Backwards is how gradients of sums come.
+        let leaf = x.detach().requires_grad();
+        leaf.cumsum(1).backward_with(&x).unwrap();
+        check_exact(&[&x.cumsum(1), &leaf.grad().unwrap()], 1e-3, 1e-6);
+        let across = rounded(Tensor::rand([9_001, 3], &generator, &device));
+        check_exact(&[&across.cumsum(0)], 1e-3, 1e-6);
+        let near_one = rounded(Tensor::rand([8_193], &generator, &device) * 1e-4 + 1.0);
+        check_exact(&[&near_one.cumprod(0)], 0.0, 1e-4);
+        let counts = rounded(Tensor::randint(-5, 6, [30_000], &generator, (DType::I32, &device)));
+        check_exact(&[&counts.cumsum(0)], 0.0, 0.0);
+    }
 }
 
 /// Values of torch.sort(stable=True).
@@ -270,4 +289,66 @@ fn cumprod_gradient_with_zeros() {
 fn positions_have_no_gradient() {
     let x = Tensor::new([2.0, 1.0], &Device::cpu()).requires_grad();
     assert!(!x.argsort(0, false).is_tracked());
+}
+
+/// What PyTorch 2.2 gives.
+#[test]
+fn running_extremes_log_sums_and_modes() {
+    for device in devices() {
+        let x = Tensor::new([[1.0, 3.0, 2.0, 3.0, 0.0], [2.0, -1.0, 5.0, 4.0, 5.0]], &device);
+        let (largest, at) = x.cummax(1);
+        assert_values(&largest, &[1.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 5.0, 5.0, 5.0]);
+        assert_eq!(values(&at), [0.0, 1.0, 1.0, 3.0, 3.0, 0.0, 0.0, 2.0, 2.0, 4.0]);
+        let (smallest, at) = x.cummin(-1);
+        assert_values(&smallest, &[1.0, 1.0, 1.0, 1.0, 0.0, 2.0, -1.0, -1.0, -1.0, -1.0]);
+        assert_eq!(values(&at), [0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+        let sums = [
+            1.0,
+            3.126_928_01,
+            3.407_605_96,
+            3.917_575_8,
+            3.937_269_84,
+            2.0,
+            2.048_587_35,
+            5.050_945_76,
+            5.350_759_16,
+            5.883_827_56,
+        ];
+        assert_values(&x.logcumsumexp(1), &sums);
+        let (value, at) =
+            Tensor::new([[5.0, 1.0, 2.0, 1.0, 5.0], [3.0, 3.0, 2.0, 2.0, 2.0]], &device).mode(1);
+        assert_eq!((values(&value), values(&at)), (vec![1.0, 2.0], vec![3.0, 4.0]));
+        // A NaN stays; integers and the first dimension are taken, too.
+        let nan = values(&Tensor::new([1.0, f32::NAN, 5.0], &device).cummax(0).0);
+        assert!(nan[0] == 1.0 && nan[1].is_nan() && nan[2].is_nan(), "{nan:?}");
+        assert_eq!(values(&Tensor::new([[1, 5], [3, 2]], &device).cummax(0).0), [1.0, 5.0, 3.0, 5.0]);
+        let leaf = x.requires_grad();
+        leaf.cummax(1).0.sum(..).backward().unwrap();
+        assert_values(&leaf.grad().unwrap(), &[1.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 1.0]);
+    }
+}
+
+/// What PyTorch 2.2 gives.
+#[test]
+fn scatter_reductions() {
+    use flambeau::ScatterReduction::{Largest, Mean, Smallest, Sum};
+    let third = 1.0 / 3.0;
+    let cases = [
+        (Sum, true, [7.0, 2.0, 12.5, 5.0, 12.0, 6.0]),
+        (Sum, false, [6.0, 2.0, 9.5, 1.0, 7.0, 6.0]),
+        (Mean, true, [2.0 + third, 2.0, 4.0 + third / 2.0, 2.5, 3.0, 6.0]),
+        (Mean, false, [3.0, 2.0, 4.75, 1.0, 2.0 + third, 6.0]),
+        (Largest, true, [7.0, 2.0, 9.0, 4.0, 8.0, 6.0]),
+        (Largest, false, [7.0, 2.0, 9.0, 1.0, 8.0, 6.0]),
+        (Smallest, true, [-1.0, 2.0, 0.5, 1.0, -3.0, 6.0]),
+        (Smallest, false, [-1.0, 2.0, 0.5, 1.0, -3.0, 6.0]),
+    ];
+    for device in devices() {
+        let base = Tensor::new([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], &device);
+        let index = Tensor::new([[0, 0, 2, 2], [1, 1, 1, 0]], &device);
+        let source = Tensor::new([[7.0, -1.0, 0.5, 9.0], [2.0, 8.0, -3.0, 1.0]], &device);
+        for (reduction, include_self, wanted) in cases {
+            assert_values(&base.scatter_reduce(1, &index, &source, reduction, include_self), &wanted);
+        }
+    }
 }

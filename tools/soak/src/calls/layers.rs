@@ -151,7 +151,7 @@ pub const CALLS: &[Call] = calls! {
         through(ConvTranspose2d::try_with_options(a.width(), a.width(), a.width(), layer, a.options()), a, 4)
     };
     "Embedding": a => {
-        let layer = EmbeddingOptions { padding_idx: a.maybe(|a| a.size()) };
+        let layer = EmbeddingOptions { padding_idx: a.maybe(|a| a.size()), ..Default::default() };
         let layer = Embedding::try_with_options(a.width(), a.width(), layer, a.options())?;
         layer.try_forward(&a.index())
     };

@@ -53,6 +53,7 @@ pub struct DataLoader<B = (Tensor, Tensor)> {
     drop_last: bool,
     workers: usize,
     prefetch: usize,
+    timeout: Option<Duration>,
     finish: Arc<Finish<B>>,
     epoch: u64,
     /// Batches of this epoch that were handed out.
@@ -138,6 +139,7 @@ impl<B: Batch> DataLoader<B> {
             drop_last: false,
             workers: 0,
             prefetch: 2,
+            timeout: None,
             finish: Arc::new(|tensors, _| B::from_tensors(tensors)),
             epoch: 0,
             position: 0,
@@ -191,6 +193,12 @@ impl<B: 'static> DataLoader<B> {
         DataLoader { prefetch: batches.max(1), current: None, ..self }
     }
 
+    /// The longest that a batch of the workers is waited for (without end if not set): then [`next`](Self::next) gives
+    /// [`Error::Timeout`], and may be called again.
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        DataLoader { timeout: Some(timeout), ..self }
+    }
+
     /// The loader with a function applied to every batch, on the device: to augment, normalise, or make another kind
     /// of batch. Its generator depends on seed, epoch and position only, so that a run that is taken up again draws
     /// the same numbers.
@@ -220,6 +228,7 @@ impl<B: 'static> DataLoader<B> {
             drop_last: self.drop_last,
             workers: self.workers,
             prefetch: self.prefetch,
+            timeout: self.timeout,
             finish: Arc::new(move |tensors, generator| change(finish(tensors, generator)?, generator)),
             epoch: self.epoch,
             position: self.position,
@@ -245,7 +254,8 @@ impl<B> DataLoader<B> {
             return Ok(None);
         }
         let made = self.batch();
-        if made.is_err() {
+        // A batch that is late may still come.
+        if made.as_ref().is_err_and(|error| !matches!(error, Error::Timeout { .. })) {
             self.current = None;
         }
         let batch = made?;
@@ -270,7 +280,7 @@ impl<B> DataLoader<B> {
             }
             Feed::Inline => maker.make(&epoch.indices[start..end]),
             #[cfg(not(target_arch = "wasm32"))]
-            Feed::Workers(workers) => workers.next(),
+            Feed::Workers(workers) => workers.next(self.timeout),
         }?;
         self.waiting += asked.elapsed();
         let tensors = arrays.iter().map(|array| array.to_tensor(&self.device)).collect::<Result<_>>()?;

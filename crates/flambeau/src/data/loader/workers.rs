@@ -9,8 +9,9 @@ use crate::data::dataset::Item;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// The most batches a channel has room for, which is taken at once.
 const MAX_PREFETCH: usize = 1 << 16;
@@ -55,11 +56,25 @@ impl Workers {
         Ok(workers)
     }
 
-    /// The arrays of the next batch in order.
-    pub fn next(&mut self) -> Result<Item> {
+    /// The arrays of the next batch in order. One that is not there in time may be asked for again.
+    pub fn next(&mut self, timeout: Option<Duration>) -> Result<Item> {
         let channel = &self.channels[self.turn % self.channels.len()];
-        self.turn += 1;
-        channel.recv().map_err(|_| Error::argument("DataLoader", "a worker ended without a word"))?
+        let received = match timeout {
+            None => channel.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(timeout) => channel.recv_timeout(timeout),
+        };
+        match received {
+            Ok(made) => {
+                self.turn += 1;
+                made
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                Err(Error::Timeout { op: "DataLoader", waited: timeout.unwrap_or_default() })
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Error::argument("DataLoader", "a worker ended without a word"))
+            }
+        }
     }
 }
 

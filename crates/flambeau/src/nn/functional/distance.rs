@@ -54,6 +54,41 @@ impl Tensor {
             self.try_div(&self.try_norm_keepdim(p, dim)?.try_clamp_min(eps)?)
         }
 
+        /// The distances ‖a − b‖ₚ between all rows of two matrices (…, P, D) and (…, R, D): (…, P, R). Between equal rows
+        /// the derivative is 0.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let device = Device::cpu();
+        /// let (a, b) = (Tensor::new([[0.0, 0.0]], &device), Tensor::new([[3.0, 4.0], [0.0, 0.0]], &device));
+        /// assert_eq!(a.cdist(&b, 2.0).to_string(), "tensor([[5., 0.]])");
+        /// ```
+        cdist / try_cdist(&self, other: &Tensor, p: f64) -> Tensor {
+            if self.rank() < 2 || other.rank() < 2 || self.size(-1) != other.size(-1) {
+                let message = format!("rows of {} and {} cannot be compared", self.shape(), other.shape());
+                return Err(Error::shape("cdist", message));
+            }
+            self.try_unsqueeze(-2)?.try_sub(&other.try_unsqueeze(-3)?)?.try_norm(p, -1)
+        }
+
+        /// The distances ‖xᵢ − xⱼ‖ₚ between the rows of a matrix (N, D), for i < j: (N (N − 1) / 2).
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let x = Tensor::new([[0.0], [1.0], [3.0]], &Device::cpu());
+        /// assert_eq!(x.pdist(2.0).to_string(), "tensor([1., 3., 2.])");
+        /// ```
+        pdist / try_pdist(&self, p: f64) -> Tensor {
+            if self.rank() != 2 {
+                return Err(Error::shape("pdist", format!("{} is not a matrix of rows", self.shape())));
+            }
+            let n = self.shape()[0];
+            let (first, second): (Vec<i32>, Vec<i32>) =
+                (0..n as i32).flat_map(|i| (i + 1..n as i32).map(move |j| (i, j))).unzip();
+            let rows = |places: &[i32]| self.try_index_select(0, &Tensor::try_from_slice(places, places.len(), self.device())?);
+            rows(&first)?.try_sub(&rows(&second)?)?.try_norm(p, -1)
+        }
+
         /// yₖ = x₁ᵀ Wₖ x₂ + bₖ for x₁ (…, I), x₂ (…, J), weight (K, I, J) and bias (K).
         ///
         /// ```

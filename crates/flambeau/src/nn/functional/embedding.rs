@@ -68,6 +68,21 @@ impl Tensor {
         })
     }
 
+    /// The same table, whose rows get the gradient divided by how often the indexes name them.
+    #[track_caller]
+    pub(in crate::nn) fn with_gradient_by_frequency(&self, indices: &Tensor) -> Result<Tensor> {
+        let share = self.times_named(indices)?.try_clamp_min(1.0)?.try_reciprocal()?.try_unsqueeze(1)?;
+        let flowing = self.try_mul(&share)?;
+        self.detach().try_sub(flowing.detach())?.try_add(&flowing)
+    }
+
+    /// How often indexes name each row, in the table's dtype: (V).
+    #[track_caller]
+    fn times_named(&self, indices: &Tensor) -> Result<Tensor> {
+        let flat = indices.try_reshape(indices.numel())?;
+        self.full_of(&self.shape()[..1].into(), 0.0)?.try_scatter_add(0, &flat, 1.0)
+    }
+
     twins! {
         /// The rows of this table (V, D) that indexes of any shape name: (…) to (…, D). A row named twice gets both
         /// gradients; the padding row gets none. An index outside is an error when the result is computed.
@@ -83,6 +98,24 @@ impl Tensor {
             check("embedding", self, indices)?;
             let rows = self.embedded_rows(&indices.try_reshape(indices.numel())?, padding_index)?;
             rows.try_reshape(indices.shape().inserted(indices.rank(), self.shape()[1]))
+        }
+
+        /// The table with those rows that the indexes name made no longer than `max_norm`, by the p-norm.
+        ///
+        /// ```
+        /// # use flambeau::prelude::*;
+        /// let device = Device::cpu();
+        /// let table = Tensor::new([[3.0, 4.0], [3.0, 4.0]], &device);
+        /// let short = table.embedding_renorm(&Tensor::new([1], &device), 1.0, 2.0);
+        /// assert_eq!(short.to_string(), "tensor([[3.0000, 4.0000],\n        [0.6000, 0.8000]])");
+        /// ```
+        embedding_renorm / try_embedding_renorm(&self, indices: &Tensor, max_norm: f64, p: f64) -> Tensor {
+            check("embedding_renorm", self, indices)?;
+            let norms = self.try_norm_keepdim(p, 1)?;
+            let named = self.times_named(indices)?.try_gt(0.0)?.try_unsqueeze(1)?;
+            let too_long = norms.try_gt(max_norm)?.try_logical_and(&named)?;
+            let shorter = norms.try_add(1e-7)?.try_reciprocal()?.try_mul(max_norm)?;
+            self.try_mul(&too_long.try_where_cond(&shorter, 1.0)?)
         }
 
         /// The sum, mean or maximum of the rows of this table (V, D) that each bag of indexes names: (B, D). Bags are

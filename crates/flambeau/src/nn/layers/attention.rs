@@ -26,11 +26,25 @@ pub struct MultiheadAttentionOptions {
     pub vdim: Option<usize>,
     /// Is the batch the first dimension of inputs and output?
     pub batch_first: bool,
+    /// Is a learned key, with its value, put behind those given?
+    #[setting(skip)]
+    pub add_bias_kv: bool,
+    /// Is a key of zeros, with a value of zeros, put behind those given?
+    #[setting(skip)]
+    pub add_zero_attn: bool,
 }
 
 impl Default for MultiheadAttentionOptions {
     fn default() -> Self {
-        MultiheadAttentionOptions { bias: true, dropout: 0.0, kdim: None, vdim: None, batch_first: false }
+        MultiheadAttentionOptions {
+            bias: true,
+            dropout: 0.0,
+            kdim: None,
+            vdim: None,
+            batch_first: false,
+            add_bias_kv: false,
+            add_zero_attn: false,
+        }
     }
 }
 
@@ -129,6 +143,8 @@ pub struct MultiheadAttention {
     k_proj_weight: Option<Parameter>,
     v_proj_weight: Option<Parameter>,
     in_proj_bias: Option<Parameter>,
+    bias_k: Option<Parameter>,
+    bias_v: Option<Parameter>,
     /// The projection of the joined heads.
     pub out_proj: Linear,
     mode: Mode,
@@ -136,6 +152,7 @@ pub struct MultiheadAttention {
     num_heads: usize,
     dropout: f64,
     batch_first: bool,
+    add_zero_attn: bool,
 }
 
 /// A parameter of zeros.
@@ -167,6 +184,12 @@ impl MultiheadAttention {
         let (keys, values) = (layer.kdim.unwrap_or(embed_dim), layer.vdim.unwrap_or(embed_dim));
         let joined = keys == embed_dim && values == embed_dim;
         let apart = |inputs: usize| (!joined).then(|| xavier(embed_dim, inputs, options)).transpose();
+        let further = || -> Result<Option<Parameter>> {
+            let normal = || Tensor::try_randn([1, 1, embed_dim], &Generator::default_generator(), options);
+            // Xavier's normal values for the shape (1, 1, E), of which both fans are E.
+            let std = (2.0 / (2.0 * embed_dim as f64)).sqrt();
+            layer.add_bias_kv.then(|| Parameter::try_new(&normal()?.try_mul(std)?)).transpose()
+        };
         let attention = MultiheadAttention {
             in_proj_weight: joined
                 .then(|| xavier(product([3, embed_dim]), embed_dim, options))
@@ -175,6 +198,8 @@ impl MultiheadAttention {
             k_proj_weight: apart(keys)?,
             v_proj_weight: apart(values)?,
             in_proj_bias: layer.bias.then(|| zeros(product([3, embed_dim]), options)).transpose()?,
+            bias_k: further()?,
+            bias_v: further()?,
             out_proj: Linear::try_with_options(
                 embed_dim,
                 embed_dim,
@@ -186,6 +211,7 @@ impl MultiheadAttention {
             num_heads,
             dropout: layer.dropout,
             batch_first: layer.batch_first,
+            add_zero_attn: layer.add_zero_attn,
         };
         if let Some(bias) = &attention.out_proj.bias {
             bias.try_set(&Tensor::try_full([embed_dim], 0.0, options)?)?;
@@ -258,10 +284,33 @@ impl MultiheadAttention {
     }
 
     fn options(&self, masks: &AttentionMasks, heads: &Heads) -> Result<AttentionOptions> {
-        let mask = masks.joined(heads.scores())?;
+        let mut scores = heads.scores();
+        scores[3] -= heads.further;
+        let mut mask = masks.joined(scores)?;
+        let mut causal = masks.causal;
+        if heads.further > 0 {
+            // What was put behind is seen by every query.
+            if causal {
+                let earlier =
+                    Tensor::try_full([scores[2], scores[3]], true, (DType::Bool, heads.key.device()))?
+                        .try_tril(0)?;
+                mask = Some(match mask {
+                    Some(mask) if mask.dtype() == DType::Bool => mask.try_logical_and(&earlier)?,
+                    Some(mask) => earlier.try_where_cond(&mask, f64::NEG_INFINITY)?,
+                    None => earlier,
+                });
+                causal = false;
+            }
+            let sides = [0, heads.further as isize];
+            mask = match mask {
+                Some(mask) if mask.dtype() == DType::Bool => Some(mask.try_pad(&sides, true)?),
+                Some(mask) => Some(mask.try_pad(&sides, 0.0)?),
+                None => None,
+            };
+        }
         let dropping = self.dropout > 0.0 && self.mode.is_training();
         let dropout = dropping.then(|| (self.dropout, Generator::default_generator()));
-        Ok(AttentionOptions { mask, causal: masks.causal, dropout, ..Default::default() })
+        Ok(AttentionOptions { mask, causal, dropout, ..Default::default() })
     }
 
     /// Projects queries, keys and values, and cuts them into heads.
@@ -282,7 +331,7 @@ impl MultiheadAttention {
         let same_keys = std::ptr::eq(key, value) && self.in_proj_weight.is_some();
         if same_keys && std::ptr::eq(query, key) {
             let [query, key, value] = self.projected::<3>(query, 0)?;
-            return Ok(Heads { query, key, value, single });
+            return self.extended(Heads { query, key, value, single, further: 0 });
         }
         let [query] = self.projected::<1>(query, 0)?;
         let (key, value) = if same_keys {
@@ -298,7 +347,28 @@ impl MultiheadAttention {
                 format!("heads of queries, keys and values (B, heads, length, d) do not fit: {shapes}");
             return Err(Error::shape("MultiheadAttention", message));
         }
-        Ok(Heads { query, key, value, single })
+        self.extended(Heads { query, key, value, single, further: 0 })
+    }
+
+    /// Puts learned and zero keys and values behind those given.
+    fn extended(&self, mut heads: Heads) -> Result<Heads> {
+        let behind = |given: &Tensor, row: &Tensor| {
+            let [batch, count, _, size] = [0, 1, 2, 3].map(|d| given.size(d));
+            let row = row.try_reshape([1, count, 1, size])?.try_to_dtype(given.dtype())?;
+            Tensor::try_cat(&[given, &row.try_expand([batch, count, 1, size])?], 2)
+        };
+        if let (Some(key), Some(value)) = (&self.bias_k, &self.bias_v) {
+            heads.key = behind(&heads.key, &key.get())?;
+            heads.value = behind(&heads.value, &value.get())?;
+            heads.further += 1;
+        }
+        if self.add_zero_attn {
+            let zeros = Tensor::try_full([self.embed_dim], 0.0, (heads.key.dtype(), heads.key.device()))?;
+            heads.key = behind(&heads.key, &zeros)?;
+            heads.value = behind(&heads.value, &zeros)?;
+            heads.further += 1;
+        }
+        Ok(heads)
     }
 
     /// N neighbours of the projections Q, K, V, from number `first` on, each as (B, heads, length, d): one product.
@@ -356,6 +426,8 @@ struct Heads {
     value: Tensor,
     /// One sequence, without a batch dimension?
     single: bool,
+    /// Keys that were put behind those given.
+    further: usize,
 }
 
 impl Heads {

@@ -1,6 +1,7 @@
 //! The layers, one topic per file: parameters with PyTorch's names, defaults and first values, and what they compute.
 
 mod activation;
+mod adaptive_softmax;
 mod attention;
 mod batch_norm;
 mod conv;
@@ -10,7 +11,9 @@ mod embedding;
 mod linear;
 mod norm;
 mod padding;
+mod patches;
 mod pool;
+mod rare_pool;
 mod recurrent;
 mod reshape;
 mod resize;
@@ -22,6 +25,7 @@ pub use activation::{
     LogSigmoid, LogSoftmax, Mish, PRelu, PReluOptions, RRelu, Relu, Relu6, Selu, Sigmoid, Silu, Softmax,
     Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
 };
+pub use adaptive_softmax::{AdaptiveLogSoftmaxWithLoss, AdaptiveSoftmaxOptions};
 pub use attention::{AttentionMasks, AttentionWeights, MultiheadAttention, MultiheadAttentionOptions};
 pub use batch_norm::{
     BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, BatchNormOptions, InstanceNorm, InstanceNorm1d,
@@ -33,20 +37,26 @@ pub use conv::{
 };
 pub use distance::{CosineSimilarity, PairwiseDistance};
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
-pub use embedding::{Embedding, EmbeddingBag, EmbeddingBagLayerOptions, EmbeddingOptions};
+pub use embedding::{Embedding, EmbeddingBag, EmbeddingBagLayerOptions, EmbeddingOptions, RowOptions};
 pub use linear::{Bilinear, Linear, LinearOptions};
 pub use norm::{
-    GroupNorm, GroupNormOptions, LayerNorm, LayerNormOptions, LocalResponseNorm, RmsNorm, RmsNormOptions,
+    CrossMapLrn2d, GroupNorm, GroupNormOptions, LayerNorm, LayerNormOptions, LocalResponseNorm, RmsNorm,
+    RmsNormOptions,
 };
 pub use padding::{
     CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d,
     ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d, ReplicationPad3d,
     Sides, ZeroPad1d, ZeroPad2d, ZeroPad3d,
 };
+pub use patches::{Fold, Unfold};
 pub use pool::{
     AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool,
     AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d,
     MaxPool, MaxPool1d, MaxPool2d, MaxPool3d, OutputSizes,
+};
+pub use rare_pool::{
+    FractionalMaxPool, FractionalMaxPool2d, FractionalMaxPool3d, FractionalOutput, LpPool, LpPool1d,
+    LpPool2d, LpPool3d, MaxUnpool, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d,
 };
 pub use recurrent::{
     CellOptions, Gru, GruCell, GruOptions, Lstm, LstmCell, LstmOptions, Rnn, RnnCell, RnnCellOptions,

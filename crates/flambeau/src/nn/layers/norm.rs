@@ -253,3 +253,48 @@ impl Forward for LocalResponseNorm {
         input.try_local_response_norm(self.size, self.alpha, self.beta, self.k)
     }
 }
+
+/// Local response normalization as Lua Torch had it: as [`LocalResponseNorm`], over the (size − 1) / 2 channels on either side,
+/// so that an even size counts one channel less than it divides by.
+///
+/// ```
+/// use flambeau::{nn::CrossMapLrn2d, prelude::*};
+/// let x = Tensor::ones([1, 3, 1, 1], &Device::cpu());
+/// let y = CrossMapLrn2d { alpha: 3.0, beta: 1.0, ..CrossMapLrn2d::new(3) }.forward(&x);
+/// assert_eq!(y.flatten(0, -1).to_string(), "tensor([0.3333, 0.2500, 0.3333])");
+/// ```
+#[derive(Module, Debug, Clone, Copy, PartialEq)]
+#[module(describe = CrossMapLrn2d::describe, type_name = "CrossMapLRN2d")]
+pub struct CrossMapLrn2d {
+    /// How many channels are looked at.
+    pub size: usize,
+    /// The factor of their mean square (1e-4).
+    pub alpha: f64,
+    /// The exponent (0.75).
+    pub beta: f64,
+    /// What is added (1).
+    pub k: f64,
+}
+
+impl CrossMapLrn2d {
+    /// Over this many channels.
+    pub fn new(size: usize) -> CrossMapLrn2d {
+        CrossMapLrn2d { size, alpha: 1e-4, beta: 0.75, k: 1.0 }
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, alpha={}, beta={}, k={}", self.size, float(self.alpha), float(self.beta), self.k)
+    }
+}
+
+impl Forward for CrossMapLrn2d {
+    #[track_caller]
+    fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
+        if self.size == 0 {
+            return Err(Error::argument("CrossMapLRN2d", "the size must be above 0"));
+        }
+        let counted = (self.size - 1) / 2 * 2 + 1;
+        let alpha = self.alpha * counted as f64 / self.size as f64;
+        input.try_local_response_norm(counted, alpha, self.beta, self.k)
+    }
+}

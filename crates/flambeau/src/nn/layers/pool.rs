@@ -253,6 +253,26 @@ adaptive_pools! {
         |op, input, sizes| Ok(input.adaptive_max_pooled(op, sizes)?.0);
 }
 
+impl<const N: usize> AdaptiveMaxPool<N> {
+    /// The maxima, and their positions in their channel (I32).
+    ///
+    /// ```
+    /// use flambeau::{nn::AdaptiveMaxPool1d, prelude::*};
+    /// let x = Tensor::new([[1.0, 3.0, 2.0]], &Device::cpu());
+    /// assert_eq!(AdaptiveMaxPool1d::new(1).forward_with_indices(&x).1.to_string(), "tensor([[1]], dtype=i32)");
+    /// ```
+    #[track_caller]
+    pub fn forward_with_indices(&self, input: &Tensor) -> (Tensor, Tensor) {
+        expect(self.try_forward_with_indices(input))
+    }
+
+    /// [`forward_with_indices`](Self::forward_with_indices), or the error instead of a panic.
+    #[track_caller]
+    pub fn try_forward_with_indices(&self, input: &Tensor) -> Result<(Tensor, Tensor)> {
+        input.adaptive_max_pooled(Self::NAME, self.output_size.resolve(input))
+    }
+}
+
 /// The means of as many windows as asked for over (N, C, L) or (C, L).
 ///
 /// ```

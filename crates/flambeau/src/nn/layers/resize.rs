@@ -51,7 +51,7 @@ impl Upsample {
             (InterpolateMode::Cubic, _) => "bicubic",
             (InterpolateMode::Area, _) => "area",
         };
-        format!("{size}, mode={mode}")
+        format!("{size}, mode='{mode}'")
     }
 }
 

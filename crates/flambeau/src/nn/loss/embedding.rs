@@ -104,14 +104,80 @@ impl TripletMarginLoss {
         /// The loss of anchors, positives and negatives (…, D).
         (&self, anchor: &Tensor, positive: &Tensor, negative: &Tensor) {
             let distance = |a: &Tensor, b: &Tensor| a.try_pairwise_distance(b, self.p, self.eps);
-            let near = distance(anchor, positive)?;
-            let mut far = distance(anchor, negative)?;
-            if self.swap {
-                far = far.try_minimum(&distance(positive, negative)?)?;
-            }
-            self.reduction.apply(&near.try_sub(&far)?.try_add(self.margin)?.try_clamp_min(0.0)?)
+            triplets(&distance, [anchor, positive, negative], self.margin, self.swap, self.reduction)
         }
     }
+}
+
+/// A distance between rows (…, D) and (…, D).
+pub type Distance = dyn Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync;
+
+/// [`TripletMarginLoss`] with any distance; the Euclidean one unless another is given.
+///
+/// ```
+/// # use flambeau::prelude::*;
+/// use flambeau::nn::loss::TripletMarginWithDistanceLoss;
+/// let at = |x: f64| Tensor::new([[x, 0.0]], &Device::cpu());
+/// let loss = TripletMarginWithDistanceLoss::new(|a, b| a.try_sub(b)?.try_abs()?.try_amax(-1));
+/// assert_eq!(loss.forward(&at(0.0), &at(2.0), &at(2.5)).to_string(), "tensor(0.5000)");
+/// ```
+pub struct TripletMarginWithDistanceLoss {
+    /// The distance.
+    pub distance: Box<Distance>,
+    /// How much farther the negative should be (1).
+    pub margin: f64,
+    /// Takes the smaller of the negative's distances.
+    pub swap: bool,
+    /// What becomes of the triplets' losses.
+    pub reduction: Reduction,
+}
+
+impl Default for TripletMarginWithDistanceLoss {
+    fn default() -> Self {
+        TripletMarginWithDistanceLoss::new(|a, b| a.try_pairwise_distance(b, 2.0, 1e-6))
+    }
+}
+
+impl std::fmt::Debug for TripletMarginWithDistanceLoss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = f.debug_struct("TripletMarginWithDistanceLoss");
+        text.field("margin", &self.margin)
+            .field("swap", &self.swap)
+            .field("reduction", &self.reduction)
+            .finish()
+    }
+}
+
+impl TripletMarginWithDistanceLoss {
+    /// With this distance.
+    pub fn new(distance: impl Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Self {
+        let (distance, reduction) = (Box::new(distance), Reduction::Mean);
+        TripletMarginWithDistanceLoss { distance, margin: 1.0, swap: false, reduction }
+    }
+
+    forward! {
+        /// The loss of anchors, positives and negatives.
+        (&self, anchor: &Tensor, positive: &Tensor, negative: &Tensor) {
+            triplets(&self.distance, [anchor, positive, negative], self.margin, self.swap, self.reduction)
+        }
+    }
+}
+
+/// max(0, d(a, p) − d(a, n) + margin), reduced; with `swap`, d(p, n) where that is smaller than d(a, n).
+#[track_caller]
+fn triplets(
+    distance: &dyn Fn(&Tensor, &Tensor) -> Result<Tensor>,
+    [anchor, positive, negative]: [&Tensor; 3],
+    margin: f64,
+    swap: bool,
+    reduction: Reduction,
+) -> Result<Tensor> {
+    let near = distance(anchor, positive)?;
+    let mut far = distance(anchor, negative)?;
+    if swap {
+        far = far.try_minimum(&distance(positive, negative)?)?;
+    }
+    reduction.apply(&near.try_sub(&far)?.try_add(margin)?.try_clamp_min(0.0)?)
 }
 
 /// 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1; the mean.

@@ -16,7 +16,10 @@ mod short;
 pub use classification::{BceLoss, BceWithLogitsLoss, CrossEntropyLoss, NllLoss};
 pub use ctc::CtcLoss;
 pub use divergence::{GaussianNllLoss, KlDivLoss, KlDivReduction, PoissonNllLoss};
-pub use embedding::{CosineEmbeddingLoss, HingeEmbeddingLoss, MarginRankingLoss, TripletMarginLoss};
+pub use embedding::{
+    CosineEmbeddingLoss, Distance, HingeEmbeddingLoss, MarginRankingLoss, TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+};
 pub use margin::{MultiLabelMarginLoss, MultiLabelSoftMarginLoss, MultiMarginLoss, SoftMarginLoss};
 pub use regression::{HuberLoss, L1Loss, MseLoss, SmoothL1Loss};
 

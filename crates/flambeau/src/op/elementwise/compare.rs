@@ -1,6 +1,7 @@
 //! Comparisons and tests; their results are booleans and carry no gradient.
 //!
-//! WGSL compilers may assume that there are no NaN, so the float expressions look at the bits too.
+//! WGSL compilers may assume that there are no NaN, so the float expressions look at the bits too. Both tests are joined by `&` and `|`,
+//! not by `&&` and `||`: those are branches, and SwiftShader takes all memory for a loop that has many of them in a round.
 
 use super::entry::*;
 use super::wgsl::{IS_NAN, ORDERED};
@@ -9,7 +10,7 @@ elementwise! {
     /// `x > y`; false if either is NaN.
     GT = gt / try_gt (x, y): Test {
         cpu: x > y,
-        wgsl: "({x} > {y} && fl_ordered({x}, {y}))",
+        wgsl: "(({x} > {y}) & fl_ordered({x}, {y}))",
         wgsl_int: "({x} > {y})",
         helpers: [ORDERED],
         saves: [],
@@ -21,7 +22,7 @@ elementwise! {
     /// `x ≥ y`; false if either is NaN.
     GE = ge / try_ge (x, y): Test {
         cpu: x >= y,
-        wgsl: "({x} >= {y} && fl_ordered({x}, {y}))",
+        wgsl: "(({x} >= {y}) & fl_ordered({x}, {y}))",
         wgsl_int: "({x} >= {y})",
         helpers: [ORDERED],
         saves: [],
@@ -33,7 +34,7 @@ elementwise! {
     /// `x < y`; false if either is NaN.
     LT = lt / try_lt (x, y): Test {
         cpu: x < y,
-        wgsl: "({x} < {y} && fl_ordered({x}, {y}))",
+        wgsl: "(({x} < {y}) & fl_ordered({x}, {y}))",
         wgsl_int: "({x} < {y})",
         helpers: [ORDERED],
         saves: [],
@@ -45,7 +46,7 @@ elementwise! {
     /// `x ≤ y`; false if either is NaN.
     LE = le / try_le (x, y): Test {
         cpu: x <= y,
-        wgsl: "({x} <= {y} && fl_ordered({x}, {y}))",
+        wgsl: "(({x} <= {y}) & fl_ordered({x}, {y}))",
         wgsl_int: "({x} <= {y})",
         helpers: [ORDERED],
         saves: [],
@@ -57,7 +58,7 @@ elementwise! {
     /// `x = y`; false if either is NaN.
     EQ = eq / try_eq (x, y): Test {
         cpu: x == y,
-        wgsl: "({x} == {y} && fl_ordered({x}, {y}))",
+        wgsl: "(({x} == {y}) & fl_ordered({x}, {y}))",
         wgsl_int: "({x} == {y})",
         helpers: [ORDERED],
         saves: [],
@@ -69,7 +70,7 @@ elementwise! {
     /// `x ≠ y`; true if either is NaN.
     NE = ne / try_ne (x, y): Test {
         cpu: x != y,
-        wgsl: "({x} != {y} || !fl_ordered({x}, {y}))",
+        wgsl: "(({x} != {y}) | !fl_ordered({x}, {y}))",
         wgsl_int: "({x} != {y})",
         helpers: [ORDERED],
         saves: [],

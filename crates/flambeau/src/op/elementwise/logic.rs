@@ -1,6 +1,7 @@
 //! Logical and bitwise ops, and the choice between two values.
 
 use super::entry::*;
+use std::hint::select_unpredictable;
 
 elementwise! {
     /// `x and y`, bit by bit.
@@ -70,7 +71,7 @@ elementwise! {
     /// `x and y`; anything but zero is true.
     LOGICAL_AND = logical_and / try_logical_and (x, y): Logic {
         cpu: x & y,
-        wgsl: "({x} && {y})",
+        wgsl: "({x} & {y})",
         saves: [],
         vjp(g, out): none,
         domain: [(0.0, 1.0), (0.0, 1.0)],
@@ -80,7 +81,7 @@ elementwise! {
     /// `x or y`; anything but zero is true.
     LOGICAL_OR = logical_or / try_logical_or (x, y): Logic {
         cpu: x | y,
-        wgsl: "({x} || {y})",
+        wgsl: "({x} | {y})",
         saves: [],
         vjp(g, out): none,
         domain: [(0.0, 1.0), (0.0, 1.0)],
@@ -148,10 +149,10 @@ fn select<T: Lanes>(args: &[View], out: ViewMut) {
     let (condition, a, b) = (bool::slice(args[0]), T::slice(args[1]), T::slice(args[2]));
     // Each of them may be one value for all places; the second or the third often is.
     match (condition.len() >= len, a.len() >= len, b.len() >= len) {
-        (true, true, true) => choose(out, condition, |i| a[i], |i| b[i]),
-        (true, true, false) => choose(out, condition, |i| a[i], |_| b[0]),
-        (true, false, true) => choose(out, condition, |_| a[0], |i| b[i]),
-        (true, false, false) => choose(out, condition, |_| a[0], |_| b[0]),
+        (true, true, true) => choose(out, condition, a[..len].iter().zip(&b[..len])),
+        (true, true, false) => choose(out, condition, a[..len].iter().map(|a| (a, &b[0]))),
+        (true, false, true) => choose(out, condition, b[..len].iter().map(|b| (&a[0], b))),
+        (true, false, false) => choose(out, condition, std::iter::repeat_n((&a[0], &b[0]), len)),
         (false, a_each, b_each) => {
             let (chosen, each) = if condition[0] { (a, a_each) } else { (b, b_each) };
             if each { out.copy_from_slice(&chosen[..len]) } else { out.fill(chosen[0]) }
@@ -159,9 +160,14 @@ fn select<T: Lanes>(args: &[View], out: ViewMut) {
     }
 }
 
+/// Without branches, which would be guessed wrong as often as not.
 #[inline(always)]
-fn choose<T>(out: &mut [T], condition: &[bool], a: impl Fn(usize) -> T, b: impl Fn(usize) -> T) {
-    for (i, (out, &condition)) in out.iter_mut().zip(condition).enumerate() {
-        *out = if condition { a(i) } else { b(i) };
+fn choose<'a, T: Copy + 'a>(
+    out: &mut [T],
+    condition: &[bool],
+    values: impl ExactSizeIterator<Item = (&'a T, &'a T)>,
+) {
+    for ((out, &condition), (&a, &b)) in out.iter_mut().zip(condition).zip(values) {
+        *out = select_unpredictable(condition, a, b);
     }
 }

@@ -8,6 +8,7 @@ mod activation;
 mod arithmetic;
 mod compare;
 mod exponential;
+mod gamma;
 mod logic;
 mod rare;
 mod rounding;
@@ -169,7 +170,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Elementwise> {
 
 /// Those of [`table`] and those that few programs use, which scripts cannot call.
 pub(crate) fn whole_table() -> impl Iterator<Item = &'static Elementwise> {
-    table().chain(rare::TABLE.iter().copied())
+    table().chain(rare::TABLE.iter().copied()).chain(gamma::TABLE.iter().copied())
 }
 
 /// Applies an elementwise primitive: promotes dtypes, broadcasts shapes, makes the node.

@@ -111,7 +111,7 @@ fn bessel<T: Into<f64> + Rounded>(x: T, order: u32) -> T {
 }
 
 /// A float lane's number nearest to one of f64.
-trait Rounded {
+pub(super) trait Rounded {
     fn rounded(x: f64) -> Self;
 }
 

@@ -50,28 +50,34 @@ impl Kernels for Scatter {
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
         let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
         let level = &index.access.levels[0];
-        let (start, strides) = (level.offset.value(index.data), index.meta.shape.strides());
-        let place = |k: usize| {
-            let along = level.axes.iter().zip(&strides);
-            let steps = along.map(|(axis, &stride)| (k as i64 / stride) % axis.size as i64 * axis.stride);
-            (start + steps.sum::<i64>()) as usize
-        };
-        let is_dense = index.access.is_contiguous();
-        let at = |k: usize| if is_dense { k } else { place(k) };
-        let position = |k: usize| match index.buffer {
-            HostBuffer::I32(index) => i64::from(index[at(k)]),
-            HostBuffer::U32(index) => i64::from(index[at(k)]),
-            HostBuffer::U8(index) => i64::from(index[at(k)]),
-            HostBuffer::I64(index) => index[at(k)],
+        let read = |at: i64| match index.buffer {
+            HostBuffer::I32(index) => i64::from(index[at as usize]),
+            HostBuffer::U32(index) => i64::from(index[at as usize]),
+            HostBuffer::U8(index) => i64::from(index[at as usize]),
+            HostBuffer::I64(index) => index[at as usize],
             _ => unreachable!("indexes are integers"),
         };
-        let places = self.places(&base.meta.shape, &index.meta.shape, position)?;
+        let strides: Vec<i64> = level.axes.iter().map(|axis| axis.stride).collect();
+        let positions =
+            Positions { shape: &index.meta.shape, start: level.offset.value(index.data), strides: &strides };
         macro_rules! put {
             ($base:expr, $values:expr, $out:expr, $add:expr) => {{
                 $out.copy_from_slice($base);
-                for (place, &value) in places.into_iter().zip($values.iter()) {
-                    $out[place] = if self.mode == Mode::Add { $add($out[place], value) } else { value };
-                }
+                self.places(&base.meta.shape, &positions, &read, &mut |Portion { first, starts, run }| {
+                    let add = |out, value| if self.mode == Mode::Add { $add(out, value) } else { value };
+                    if run == 1 && !cfg!(target_arch = "wasm32") {
+                        for (&start, &value) in starts.iter().zip(&$values[first..]) {
+                            $out[start] = add($out[start], value);
+                        }
+                        return;
+                    }
+                    let values = $values[first * run..].chunks_exact(run);
+                    for (&start, values) in starts.iter().zip(values) {
+                        for (out, &value) in $out[start..start + run].iter_mut().zip(values) {
+                            *out = add(*out, value);
+                        }
+                    }
+                })
             }};
         }
         match (base.buffer, values.buffer, &mut outputs[0]) {
@@ -85,7 +91,6 @@ impl Kernels for Scatter {
             (HostBuffer::Bool(b), HostBuffer::Bool(v), HostBuffer::Bool(o)) => put!(b, v, o, |a, b| a | b),
             _ => unreachable!("base and values have one dtype"),
         }
-        Ok(())
     }
 
     /// An addition for each value, or copies only.
@@ -126,19 +131,29 @@ impl Structured for Scatter {
     fn exact(&self, inputs: &[Exact], outputs: &[Meta], _: &[Scalar]) -> Result<Vec<Exact>> {
         let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
         let mut result = base.values.clone();
-        let Block::I64(positions) = &index.values else { unreachable!("indexes are integers") };
-        let places = self.places(&base.shape, &index.shape, |k| positions[k])?;
-        for (k, place) in places.into_iter().enumerate() {
-            match (&mut result, &values.values) {
-                (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
-                (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
-                (Block::Bool(to), Block::Bool(from)) if self.mode == Mode::Add => to[place] |= from[k],
-                (Block::F64(to), Block::F64(from)) => to[place] = from[k],
-                (Block::I64(to), Block::I64(from)) => to[place] = from[k],
-                (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],
-                other => unreachable!("scatter of {other:?}"),
-            }
-        }
+        let Block::I64(numbers) = &index.values else { unreachable!("indexes are integers") };
+        let positions = Positions { shape: &index.shape, start: 0, strides: &index.shape.strides() };
+        self.places(
+            &base.shape,
+            &positions,
+            |at| numbers[at as usize],
+            &mut |Portion { first, starts, .. }| {
+                for (k, &place) in starts.iter().enumerate() {
+                    let k = first + k;
+                    match (&mut result, &values.values) {
+                        (Block::F64(to), Block::F64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                        (Block::I64(to), Block::I64(from)) if self.mode == Mode::Add => to[place] += from[k],
+                        (Block::Bool(to), Block::Bool(from)) if self.mode == Mode::Add => {
+                            to[place] |= from[k]
+                        }
+                        (Block::F64(to), Block::F64(from)) => to[place] = from[k],
+                        (Block::I64(to), Block::I64(from)) => to[place] = from[k],
+                        (Block::Bool(to), Block::Bool(from)) => to[place] = from[k],
+                        other => unreachable!("scatter of {other:?}"),
+                    }
+                }
+            },
+        )?;
         Ok(vec![Exact { shape: base.shape.clone(), dtype: outputs[0].dtype, values: result }])
     }
 }
@@ -209,25 +224,65 @@ impl Scatter {
         shader.finish(&Entry::threads("at", base.numel(), &numel, 64), &body)
     }
 
-    /// Where each value goes, as offsets into the base.
-    fn places(&self, base: &Shape, index: &Shape, position: impl Fn(usize) -> i64) -> Result<Vec<usize>> {
-        let (strides, index_strides) = (base.strides(), index.strides());
-        let mut places = Vec::with_capacity(index.numel());
-        for k in 0..index.numel() {
-            let found = position(k);
-            let size = base[self.dim];
-            if found < 0 || found >= size as i64 {
-                let location = String::new();
-                return Err(Error::IndexOutOfRange { op: self.name(), index: found, size, location });
+    /// Finds where values go, and hands it on in portions.
+    fn places(
+        &self,
+        base: &Shape,
+        index: &Positions,
+        read: impl Fn(i64) -> i64,
+        hand_on: &mut dyn FnMut(Portion),
+    ) -> Result<()> {
+        let (strides, shape, size) = (base.strides(), index.shape, base[self.dim]);
+        let (last, numel) = (shape.rank() - 1, shape.numel());
+        // One position that serves a whole line along the last dimension makes a run of it.
+        let line = shape[last];
+        let is_run = self.dim != last && line > 1 && index.strides[last] == 0;
+        let (each, run) = if is_run { (1, line) } else { (line, 1) };
+        let (step, along, from_one) = (index.strides[last], i64::from(self.dim != last), strides[self.dim]);
+        let (mut starts, mut first) = (Vec::with_capacity(PORTION), 0);
+        for number in 0..numel / line.max(1) {
+            let (mut rest, mut at, mut place) = (number, index.start, 0);
+            for d in (0..last).rev() {
+                let coordinate = (rest % shape[d]) as i64;
+                rest /= shape[d];
+                at += coordinate * index.strides[d];
+                place += if d == self.dim { 0 } else { coordinate * strides[d] };
             }
-            let place = (0..index.rank()).map(|d| {
-                let c = if d == self.dim { found } else { (k as i64 / index_strides[d]) % index[d] as i64 };
-                c * strides[d]
-            });
-            places.push(place.sum::<i64>() as usize);
+            for k in 0..each as i64 {
+                let found = read(at + k * step);
+                if found < 0 || found >= size as i64 {
+                    let location = String::new();
+                    return Err(Error::IndexOutOfRange { op: self.name(), index: found, size, location });
+                }
+                starts.push((place + k * along + found * from_one) as usize);
+                if starts.len() == PORTION {
+                    hand_on(Portion { first, starts: &starts, run });
+                    first += PORTION;
+                    starts.clear();
+                }
+            }
         }
-        Ok(places)
+        hand_on(Portion { first, starts: &starts, run });
+        Ok(())
     }
+}
+
+/// Values whose places are found at once.
+const PORTION: usize = 1024;
+
+/// Where the positions of values lie.
+struct Positions<'a> {
+    shape: &'a Shape,
+    start: i64,
+    strides: &'a [i64],
+}
+
+/// Where some values go, as offsets into the base: `run` of them one after the other from each of these on, the first of which is number
+/// `first`.
+struct Portion<'a> {
+    first: usize,
+    starts: &'a [usize],
+    run: usize,
 }
 
 impl Listed for Scatter {

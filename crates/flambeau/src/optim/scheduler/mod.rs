@@ -7,6 +7,7 @@
 //! As in PyTorch, a scheduler is stepped after the optimizer, once per epoch or once per batch.
 
 mod curves;
+mod cyclic;
 mod joined;
 mod one_cycle;
 mod plateau;
@@ -15,6 +16,7 @@ pub use curves::{
     ConstantLr, CosineAnnealingLr, CosineAnnealingWarmRestarts, ExponentialLr, LambdaLr, LinearLr,
     MultiStepLr, PolynomialLr, StepLr,
 };
+pub use cyclic::{Cycles, CyclicLr};
 pub use joined::{SequentialLr, WarmUp};
 pub use one_cycle::{Annealing, OneCycleLr};
 pub use plateau::{Goal, PlateauOptions, ReduceLrOnPlateau, Threshold};

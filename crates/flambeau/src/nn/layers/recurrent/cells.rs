@@ -111,10 +111,10 @@ fn share(x: &Tensor, weight: &Parameter, bias: Option<&Parameter>) -> Result<Ten
 
 /// Constructors of a cell.
 macro_rules! cell {
-    ($(#[$doc:meta])* $cell:ident, gates: $gates:literal, $options:ident { $($own:ident: $type:ty),* }) => {
+    ($(#[$doc:meta])* $cell:ident $python:literal, gates: $gates:literal, $options:ident { $($own:ident: $type:ty),* }) => {
         $(#[$doc])*
         #[derive(Module)]
-        #[module(describe = $cell::describe)]
+        #[module(describe = $cell::describe, type_name = $python)]
         pub struct $cell {
             #[module(flatten)]
             weights: CellWeights,
@@ -151,7 +151,7 @@ macro_rules! cell {
             }
 
             fn describe(&self) -> String {
-                self.weights.describe()
+                self.weights.describe() $(+ &self.$own.described())*
             }
         }
     };
@@ -196,7 +196,7 @@ cell! {
     /// hidden = cell.forward(&Tensor::ones([2, 3], &Device::cpu()), Some(&hidden));
     /// assert_eq!(hidden.shape().dims(), [2, 4]);
     /// ```
-    RnnCell, gates: 1, RnnCellOptions { nonlinearity: RnnNonlinearity }
+    RnnCell "RNNCell", gates: 1, RnnCellOptions { nonlinearity: RnnNonlinearity }
 }
 
 cell! {
@@ -208,7 +208,7 @@ cell! {
     /// let hidden = cell.forward(&Tensor::ones([2, 3], &Device::cpu()), None);
     /// assert_eq!(hidden.shape().dims(), [2, 4]);
     /// ```
-    GruCell, gates: 3, CellOptions {}
+    GruCell "GRUCell", gates: 3, CellOptions {}
 }
 
 cell! {
@@ -221,7 +221,7 @@ cell! {
     /// let (hidden, _) = cell.forward(&Tensor::ones([2, 3], &Device::cpu()), Some((&hidden, &memory)));
     /// assert_eq!(hidden.shape().dims(), [2, 4]);
     /// ```
-    LstmCell, gates: 4, CellOptions {}
+    LstmCell "LSTMCell", gates: 4, CellOptions {}
 }
 
 impl RnnCell {

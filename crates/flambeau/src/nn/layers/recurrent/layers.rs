@@ -5,7 +5,7 @@ use super::stack::{Outcome, Settings, Stack};
 use crate::error::{Result, expect};
 use crate::nn::Module;
 use crate::nn::utils::PackedSequence;
-use crate::settings::words;
+use crate::settings::{Word, words};
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The function that an [`Rnn`] applies.
@@ -21,6 +21,11 @@ pub enum RnnNonlinearity {
 words!(RnnNonlinearity { "tanh" => Tanh, "relu" => Relu });
 
 impl RnnNonlinearity {
+    /// As a cell's setting, where it is not the default.
+    pub(super) fn described(self) -> String {
+        if self == RnnNonlinearity::Tanh { String::new() } else { format!(", nonlinearity={}", self.word()) }
+    }
+
     pub(super) fn kind(self) -> Kind {
         match self {
             RnnNonlinearity::Tanh => Kind::Tanh,
@@ -32,7 +37,7 @@ impl RnnNonlinearity {
 /// Options and constructors of a layer.
 macro_rules! recurrent_layer {
     (
-        $(#[$doc:meta])* $layer:ident,
+        $(#[$doc:meta])* $layer:ident $python:literal,
         $(#[$options_doc:meta])* $options:ident { $($(#[$own_doc:meta])* $own:ident: $type:ty = $default:expr),* },
         |$given:ident| kind: $kind:expr, proj_size: $proj_size:expr
     ) => {
@@ -68,7 +73,7 @@ macro_rules! recurrent_layer {
 
         $(#[$doc])*
         #[derive(Module)]
-        #[module(describe = $layer::describe)]
+        #[module(describe = $layer::describe, type_name = $python)]
         pub struct $layer {
             #[module(flatten)]
             stack: Stack,
@@ -205,7 +210,7 @@ recurrent_layer! {
     /// assert_eq!(output.shape().dims(), [5, 2, 4]);
     /// assert_eq!(last.shape().dims(), [1, 2, 4]);
     /// ```
-    Rnn,
+    Rnn "RNN",
     /// The settings of [`Rnn`]; the defaults are PyTorch's.
     RnnOptions {
         /// The function applied at each step.
@@ -226,7 +231,7 @@ recurrent_layer! {
     /// assert_eq!(output.shape().dims(), [5, 2, 8]);
     /// assert_eq!(last.shape().dims(), [4, 2, 4]);
     /// ```
-    Gru,
+    Gru "GRU",
     /// The settings of [`Gru`]; the defaults are PyTorch's.
     GruOptions {},
     |_given| kind: Kind::Gru, proj_size: None
@@ -244,9 +249,9 @@ recurrent_layer! {
     /// let (output, (hidden, cell)) = lstm.forward(&Tensor::ones([2, 5, 3], &Device::cpu()), None);
     /// assert_eq!(output.shape().dims(), [2, 5, 4]);
     /// assert_eq!((hidden.shape().dims(), cell.shape().dims()), ([1, 2, 4].as_slice(), [1, 2, 4].as_slice()));
-    /// assert_eq!(lstm.summary(), "Lstm(3, 4, batch_first=True)\n144 parameters");
+    /// assert_eq!(lstm.summary(), "LSTM(3, 4, batch_first=True)\n144 parameters");
     /// ```
-    Lstm,
+    Lstm "LSTM",
     /// The settings of [`Lstm`]; the defaults are PyTorch's.
     LstmOptions {
         /// The size to which the hidden state is projected; below the hidden size.

@@ -1,7 +1,7 @@
 //! Checks cases against PyTorch's values, which a script of `tools/reference` wrote: results, gradients, and where the
 //! file has them gradients of gradients, on every device.
 
-use crate::common::{assert_close, devices, values};
+use super::{assert_close, devices, values};
 use flambeau::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
