@@ -1,11 +1,12 @@
 //! What a training step of a small convolutional network costs.
 
 use crate::alone;
-use crate::common::{devices, new_gpu};
+use crate::common::{devices, gpu, new_gpu};
 use flambeau::GpuConfig;
 use flambeau::nn::{BatchNorm2d, Conv2d, Dropout, Flatten, Linear, MaxPool2d, Relu, Sequential};
 use flambeau::optim::{Adam, Optimizer};
 use flambeau::prelude::*;
+use std::process::Command;
 
 /// Convolution, batch norm, pooling, dropout and a linear layer, with their data.
 struct Training {
@@ -79,4 +80,25 @@ fn a_step_of_a_convolutional_network_is_one_submission() {
     println!(
         "summary: a training step of a small convolutional network with Adam: 1 submission, {kernels} kernels"
     );
+}
+
+/// The device lies in a static, and is never dropped: what it has begun must not outlive the driver's library.
+#[test]
+fn a_process_ends_well_while_kernels_are_compiled_and_run() {
+    const CHILD: &str = "FLAMBEAU_TEST_ENDING";
+    if std::env::var_os(CHILD).is_some() {
+        let mut training = Training::new(&gpu());
+        training.step().item_blocking().unwrap();
+        // A plan that has run eight times is hot.
+        (0..16).for_each(|_| drop(training.step()));
+        return;
+    }
+    let _alone = alone();
+    let name = "layers::a_process_ends_well_while_kernels_are_compiled_and_run";
+    for _ in 0..4 {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let ended = child.args(["--exact", name]).env(CHILD, "1").output().unwrap();
+        let printed = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && printed.contains("1 passed"), "{}: {printed}", ended.status);
+    }
 }

@@ -5,6 +5,7 @@
 
 use super::compile::CompiledPlan;
 use super::runtime::Runtime;
+use super::runtime::ending::{self, AtWork};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,7 +81,9 @@ impl Specialiser {
             work: Condvar::new(),
             ended: Condvar::new(),
         };
-        Specialiser { queue: Arc::new(queue), runs: AtomicU32::new(0), threads: Mutex::default() }
+        let queue = Arc::new(queue);
+        ending::wait_for(&queue);
+        Specialiser { queue, runs: AtomicU32::new(0), threads: Mutex::default() }
     }
 
     /// Counts a run of a plan; a plan that has become hot is handed over.
@@ -105,10 +108,7 @@ impl Specialiser {
 
     /// Waits until nothing is being compiled.
     pub fn wait(&self) {
-        let mut state = lock(&self.queue.state);
-        while !state.jobs.is_empty() || state.running > 0 {
-            state = self.queue.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.queue.wait();
     }
 
     /// Starts the threads if they do not run yet.
@@ -132,11 +132,7 @@ impl Specialiser {
 impl Drop for Specialiser {
     /// Waits for what is being compiled: a driver must not be left while it works.
     fn drop(&mut self) {
-        let mut state = lock(&self.queue.state);
-        state.stopped = true;
-        state.jobs.clear();
-        drop(state);
-        self.queue.work.notify_all();
+        self.queue.stop();
         let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
             // A thread that panicked has said so.
@@ -147,6 +143,22 @@ impl Drop for Specialiser {
 }
 
 impl Queue {
+    /// Has threads begin nothing more.
+    fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stopped = true;
+        state.jobs.clear();
+        drop(state);
+        self.work.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut state = lock(&self.state);
+        while !state.jobs.is_empty() || state.running > 0 {
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// What each thread does until it is stopped.
     fn work(&self) {
         let mut state = lock(&self.state);
@@ -158,7 +170,9 @@ impl Queue {
                 state = lock(&self.state);
                 state.running -= 1;
                 state.keep = true;
-                state.jobs.extend(more);
+                if !state.stopped {
+                    state.jobs.extend(more);
+                }
                 self.work.notify_all();
                 self.ended.notify_all();
                 continue;
@@ -176,5 +190,13 @@ impl Queue {
                 state = lock(&self.state);
             }
         }
+    }
+}
+
+impl AtWork for Queue {
+    fn finish(&self) {
+        self.stop();
+        self.wait();
+        self.runtime.finish();
     }
 }

@@ -14,6 +14,8 @@ mod adapter;
 mod bind_group;
 mod buffer_pool;
 mod device_error;
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) mod ending;
 mod matrix_units;
 mod outbox;
 mod pipeline;

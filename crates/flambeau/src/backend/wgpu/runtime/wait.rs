@@ -138,8 +138,18 @@ impl Runtime {
         self.poll_device(wgpu::PollType::wait_indefinitely())
     }
 
+    /// Waits for what has been submitted when the process ends, but not for a GPU that hangs.
+    pub(in crate::backend::wgpu) fn finish(&self) {
+        drop(self.outbox.turn());
+        let timeout = Some(std::time::Duration::from_secs(10));
+        if let Err(error) = self.try_poll(wgpu::PollType::Wait { submission_index: None, timeout }) {
+            log::debug!("poll at the end of the process: {error}");
+        }
+    }
+
     fn poll_device(&self, poll_type: wgpu::PollType) -> Result<()> {
         let polled = self.try_poll(poll_type);
+        super::ending::has_worked();
         if polled.is_err() {
             // A submission that the device refused cannot be waited for; the callbacks tell why it did.
             let _ = self.try_poll(wgpu::PollType::wait_indefinitely());
