@@ -3,7 +3,8 @@
 
 use super::entry::*;
 use super::rare::Rounded;
-use super::wgsl::{FLOAT, IS_NAN};
+use super::trigonometric::QUARTER_WGSL;
+use super::wgsl::{FLOAT, IS_NAN, LOG, LOG_PARTS, LOG1P_NEAR};
 use std::f64::consts::PI;
 
 elementwise! {
@@ -11,7 +12,7 @@ elementwise! {
     LGAMMA = lgamma / try_lgamma (x): Float {
         cpu: of_f64(x, log_gamma),
         wgsl: "fl_lgamma({x})",
-        helpers: [FLOAT, IS_NAN, LGAMMA_WGSL],
+        helpers: [FLOAT, IS_NAN, LOG1P_NEAR, LOG_PARTS, LOG, QUARTER_WGSL, TURN_WGSL, LGAMMA_WGSL],
         autocast: Full,
         saves: [x],
         vjp(g, out): [g * x.try_digamma()?],
@@ -24,7 +25,7 @@ elementwise! {
     DIGAMMA = digamma / try_digamma (x): Float {
         cpu: of_f64(x, psi),
         wgsl: "fl_digamma({x})",
-        helpers: [FLOAT, IS_NAN, DIGAMMA_WGSL],
+        helpers: [FLOAT, IS_NAN, LOG1P_NEAR, LOG_PARTS, LOG, QUARTER_WGSL, TURN_WGSL, DIGAMMA_WGSL],
         autocast: Full,
         saves: [x],
         vjp(g, out): [g * x.ones_like().try_polygamma(x)?],
@@ -38,7 +39,7 @@ elementwise! {
     POLYGAMMA = polygamma / try_polygamma (x, y): Float {
         cpu: of_two_f64(x, y, psi_of_order),
         wgsl: "fl_polygamma({x}, {y})",
-        helpers: [FLOAT, IS_NAN, DIGAMMA_WGSL, POLYGAMMA_WGSL],
+        helpers: [FLOAT, IS_NAN, LOG1P_NEAR, LOG_PARTS, LOG, QUARTER_WGSL, TURN_WGSL, DIGAMMA_WGSL, POLYGAMMA_WGSL],
         autocast: Full,
         saves: [x, y],
         vjp(g, out): [g.zeros_like(), g * x.try_add(1.0)?.try_polygamma(y)?],
@@ -178,11 +179,23 @@ const TAIL: [f64; 9] = [
     2.832_976_82,
 ];
 
+/// `fl_half_turn`: sin πx and cos πx of the distance of x from the next integer, the sine positive. Needs [`QUARTER_WGSL`]. WGSL's own
+/// functions are too coarse near the integers, and 0 for the smallest numbers.
+const TURN_WGSL: &str = "
+fn fl_half_turn(x: f32) -> vec2<f32> {
+    let u = abs(x - round(x));
+    let is_far = u > 0.25;
+    let r = 3.14159265359 * select(u, 0.5 - u, is_far);
+    let near = vec2<f32>(fl_sin_near(r), fl_cos_near(r));
+    return select(near, near.yx, is_far);
+}
+";
+
 const LGAMMA_WGSL: &str = "
 fn fl_lgamma(x: f32) -> f32 {
     if (fl_is_nan(x)) { return x; }
     if ((bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u || (x <= 0.0 && x == floor(x))) { return fl_float(0x7f800000u); }
-    var at = select(x, 1.0 - x, x < 0.5);
+    var at = select(x, 1.0 - x, x < 0.0);
     var product = 1.0;
     for (var k = 0u; k < 8u; k++) {
         if (at < 8.0) {
@@ -193,9 +206,9 @@ fn fl_lgamma(x: f32) -> f32 {
     let inverse = 1.0 / at;
     let square = inverse * inverse;
     let series = inverse * fma(square, fma(square, 0.0007936508, -0.0027777778), 0.083333333);
-    let value = fma(at - 0.5, log(at), series - at) + 0.9189385332 - log(product);
-    if (x >= 0.5) { return value; }
-    return 1.1447298858 - log(abs(sin(3.14159265359 * (x - round(x))))) - value;
+    let value = fma(at - 0.5, fl_log(at), series - at) + 0.9189385332 - fl_log(product);
+    if (x >= 0.0) { return value; }
+    return 1.1447298858 - fl_log(fl_half_turn(x).x) - value;
 }
 ";
 
@@ -205,7 +218,7 @@ fn fl_digamma(x: f32) -> f32 {
     if (x == 0.0) { return fl_float(0x7f800000u | (~bitcast<u32>(x) & 0x80000000u)); }
     if (x < 0.0 && (x == floor(x) || x < -3e38)) { return fl_float(0x7fc00000u); }
     if (bitcast<u32>(x) == 0x7f800000u) { return x; }
-    var at = select(x, 1.0 - x, x < 0.5);
+    var at = select(x, 1.0 - x, x < 0.0);
     var sum = 0.0;
     for (var k = 0u; k < 8u; k++) {
         if (at < 8.0) {
@@ -216,9 +229,11 @@ fn fl_digamma(x: f32) -> f32 {
     let inverse = 1.0 / at;
     let square = inverse * inverse;
     let tail = square * fma(square, fma(square, 0.003968254, -0.0083333333), 0.083333333);
-    let value = log(at) - 0.5 * inverse - tail - sum;
-    if (x >= 0.5) { return value; }
-    return value - 3.14159265359 / tan(3.14159265359 * (x - round(x)));
+    let value = fl_log(at) - 0.5 * inverse - tail - sum;
+    if (x >= 0.0) { return value; }
+    let turn = fl_half_turn(x);
+    let slope = 3.14159265359 * turn.y / turn.x;
+    return value - select(slope, -slope, x < round(x));
 }
 ";
 

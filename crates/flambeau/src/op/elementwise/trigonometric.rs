@@ -153,7 +153,7 @@ fn squared_distance(y: &Tensor, x: &Tensor) -> Tensor {
 /// products of n with the parts of π/2 are made as integers: exact, and no compiler can merge them. Beyond 10⁵ they
 /// would be rounded: `fl_quarter_far` multiplies the 32 bits of |x| by 96 bits of 2/π, those whose product is a fraction
 /// or a turn modulo 4, and keeps 2 + 62 bits.
-const QUARTER_WGSL: &str = "
+pub(super) const QUARTER_WGSL: &str = "
 fn fl_high_product(a: u32, b: u32) -> u32 {
     let low = (a & 0xffffu) * (b & 0xffffu);
     let middle = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
