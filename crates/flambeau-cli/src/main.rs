@@ -12,6 +12,7 @@ mod model_file;
 mod output;
 mod picture;
 mod predict;
+mod selftest;
 mod serve;
 mod task;
 mod train;
@@ -51,6 +52,8 @@ enum Command {
     Convert(convert::Options),
     /// Measure how fast the device is.
     Bench(bench::Options),
+    /// Check that every op gives the right numbers on this machine.
+    Selftest(selftest::Options),
     /// Open the web app: training in the browser, on this machine alone.
     Serve(serve::Options),
     /// List the adapters of this machine, and describe the device that would be chosen.
@@ -87,6 +90,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
         Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,
         Command::Convert(options) => convert::run(&options, output).await,
         Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, output).await,
+        Command::Selftest(options) => selftest::run(&device::choose(choice).await?, &options, output).await,
         Command::Serve(options) => serve::run(&options, output),
         Command::Info => info::run(choice, output).await,
     }

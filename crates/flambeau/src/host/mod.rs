@@ -22,7 +22,7 @@ pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use mapped::mapped;
 pub(crate) use mapped::mapped_with;
-pub(crate) use order::{decreasing, order_rows, sorted_by};
+pub(crate) use order::{Ranks, decreasing, order_rows, sorted_by};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use prefetch::prefetch;
 pub(crate) use share::share;

@@ -72,21 +72,38 @@ fn float_key(x: f32) -> u32 {
 /// Elements that are worth a thread.
 const WORTH_A_THREAD: usize = 1 << 13;
 
-/// Fills `places` with the positions of the elements of each row of `length` values in increasing or decreasing order. Equal elements keep
+/// The ranks of each row that are asked for: `count` of them from `first` on, of rows of this length.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranks {
+    pub length: usize,
+    pub first: usize,
+    pub count: usize,
+    pub descending: bool,
+}
+
+impl Ranks {
+    /// Are they all that there are?
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "choosing without sorting is native"))]
+    fn is_everything(self) -> bool {
+        self.count == self.length
+    }
+}
+
+/// Fills `places` with the positions of the elements at these ranks of each row, in increasing or decreasing order. Equal elements keep
 /// their order.
-pub(crate) fn order_rows<T: Sortable>(values: &[T], length: usize, descending: bool, places: &mut [i32]) {
-    if values.is_empty() {
+pub(crate) fn order_rows<T: Sortable>(values: &[T], ranks: Ranks, places: &mut [i32]) {
+    if places.is_empty() {
         return;
     }
+    let Ranks { length, count, .. } = ranks;
     let (rows, at_once) = (values.len() / length, (WORTH_A_THREAD / length).max(1));
     let places = Disjoint::new(places);
     let done: Result<(), ()> = share(rows.div_ceil(at_once), |piece| {
         let mut sorter = Sorter::default();
         for row in piece * at_once..((piece + 1) * at_once).min(rows) {
-            let of_row = row * length..(row + 1) * length;
             // Safety: every row has places of its own, and is sorted once.
-            let places = unsafe { places.slice(of_row.clone()) };
-            sorter.order(&values[of_row], descending, places);
+            let places = unsafe { places.slice(row * count..(row + 1) * count) };
+            sorter.order(&values[row * length..(row + 1) * length], ranks, places);
         }
         Ok(())
     });
@@ -104,23 +121,43 @@ struct Sorter {
 }
 
 impl Sorter {
-    fn order<T: Sortable>(&mut self, row: &[T], descending: bool, places: &mut [i32]) {
-        let turned = if descending { u64::MAX } else { 0 };
+    fn order<T: Sortable>(&mut self, row: &[T], ranks: Ranks, places: &mut [i32]) {
+        let turned = if ranks.descending { u64::MAX } else { 0 };
+        let wanted = ranks.first..ranks.first + ranks.count;
         // A key and a position in one number: no two are equal, so any way of sorting keeps the order of equal elements.
         #[cfg(not(target_arch = "wasm32"))]
         if T::IS_NARROW {
             let packed = |(position, x): (usize, &T)| (x.sort_key() ^ turned) << 32 | position as u64;
             self.narrow.clear();
             self.narrow.extend(row.iter().enumerate().map(packed));
-            sort_by_digits(&mut self.narrow, &mut self.spare);
-            places.iter_mut().zip(&self.narrow).for_each(|(place, &packed)| *place = packed as i32);
-            return;
+            match ranks.is_everything() {
+                true => sort_by_digits(&mut self.narrow, &mut self.spare),
+                false => put_in_place(&mut self.narrow, wanted.clone()),
+            }
+            let found = &self.narrow[wanted];
+            return places.iter_mut().zip(found).for_each(|(place, &packed)| *place = packed as i32);
         }
         self.wide.clear();
         self.wide.extend(row.iter().map(|x| x.sort_key() ^ turned).zip(0..));
         self.wide.sort_unstable();
-        places.iter_mut().zip(&self.wide).for_each(|(place, &(_, position))| *place = position as i32);
+        places
+            .iter_mut()
+            .zip(&self.wide[wanted])
+            .for_each(|(place, &(_, position))| *place = position as i32);
     }
+}
+
+/// Puts the numbers that belong at these places of the sorted list there, and none of the others in order.
+#[cfg(not(target_arch = "wasm32"))]
+fn put_in_place(numbers: &mut [u64], wanted: std::ops::Range<usize>) {
+    if wanted.end < numbers.len() {
+        numbers.select_nth_unstable(wanted.end);
+    }
+    let below = &mut numbers[..wanted.end];
+    if wanted.start > 0 {
+        below.select_nth_unstable(wanted.start);
+    }
+    below[wanted.start..].sort_unstable();
 }
 
 /// Numbers below which sorting by digits costs more than comparing.
@@ -177,14 +214,15 @@ mod tests {
             let wide: Vec<f64> = values.iter().map(|&x| x.into()).collect();
             let integers: Vec<i32> = values.iter().map(|&x| x as i32).collect();
             for descending in [false, true] {
+                let ranks = Ranks { length, first: 0, count: length, descending };
                 let order = |by: &dyn Fn(&mut [i32])| {
                     let mut places = vec![-1; rows * length];
                     by(&mut places);
                     places
                 };
-                let of_floats = order(&|places| order_rows(&values, length, descending, places));
-                let of_wide = order(&|places| order_rows(&wide, length, descending, places));
-                let of_integers = order(&|places| order_rows(&integers, length, descending, places));
+                let of_floats = order(&|places| order_rows(&values, ranks, places));
+                let of_wide = order(&|places| order_rows(&wide, ranks, places));
+                let of_integers = order(&|places| order_rows(&integers, ranks, places));
                 let directed = |order: Ordering| if descending { order.reverse() } else { order };
                 for row in 0..rows {
                     let of_row = row * length..(row + 1) * length;
@@ -199,6 +237,32 @@ mod tests {
                     wanted.sort_by_key(|&place| place);
                     wanted.sort_by(|&a, &b| directed(integers[a as usize].cmp(&integers[b as usize])));
                     assert_eq!(of_integers[of_row], wanted, "{rows} × {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn some_ranks_are_those_of_the_whole_order() {
+        for (rows, length) in [(3, 1), (4, 7), (9, 300), (2, 7000)] {
+            let values = uneven(rows * length);
+            for (first, count) in
+                [(0, 1), (0, length.min(5)), (length / 2, 1), (length / 3, length / 2), (length - 1, 1)]
+            {
+                for descending in [false, true] {
+                    let order = |ranks: Ranks| {
+                        let mut places = vec![-1; rows * ranks.count];
+                        order_rows(&values, ranks, &mut places);
+                        places
+                    };
+                    let whole = order(Ranks { length, first: 0, count: length, descending });
+                    let wanted: Vec<i32> =
+                        whole.chunks(length).flat_map(|row| row[first..first + count].to_vec()).collect();
+                    assert_eq!(
+                        order(Ranks { length, first, count, descending }),
+                        wanted,
+                        "{first} + {count} of {length}"
+                    );
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Counting: how often numbers come, and how many lie in each bin.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::shape::{Shape, product};
 use crate::tensor::{Tensor, twins};
@@ -49,13 +50,26 @@ impl Tensor {
     }
 
     /// The number of the bin each element lies in, the last edge belonging to the last bin; as many as there are bins for those
-    /// outside.
+    /// outside. Bins of one width are found by a division, and then as the edges say.
     #[track_caller]
-    fn bin_numbers(&self, edges: &Tensor) -> Result<Tensor> {
+    fn bin_numbers(&self, edges: &Tensor, is_even: bool) -> Result<Tensor> {
         let bins = edges.numel() as i64 - 1;
-        let number = edges.try_searchsorted(self, true)?.try_sub(1)?;
-        let number = self.try_eq(edges.try_select(0, -1)?)?.try_where_cond(bins - 1, number)?;
-        number.try_lt(0)?.try_where_cond(bins, number)
+        let (low, high) = (edges.try_select(0, 0)?, edges.try_select(0, -1)?);
+        let number = if is_even {
+            let width = high.try_sub(&low)?.try_div(bins)?;
+            let near =
+                self.try_sub(&low)?.try_div(&width)?.try_to_dtype(DType::I32)?.try_clamp(0, bins - 1)?;
+            let edge = |number: &Tensor| edges.try_gather(0, number);
+            let below = self.try_lt(&edge(&near)?)?.try_to_dtype(DType::I32)?;
+            let above = self.try_ge(&edge(&near.try_add(1)?)?)?.try_to_dtype(DType::I32)?;
+            near.try_add(&above)?.try_sub(&below)?.try_clamp(0, bins - 1)?
+        } else {
+            let number = edges.try_searchsorted(self, true)?.try_sub(1)?;
+            number.try_clamp(0, bins - 1)?
+        };
+        // NaN is outside, too.
+        let is_inside = self.try_ge(&low)?.try_bitand(&self.try_le(&high)?)?;
+        is_inside.try_where_cond(number, bins)
     }
 
     twins! {
@@ -123,11 +137,13 @@ impl Tensor {
         /// assert_eq!(counts.to_string(), "tensor([0, 2, 1], dtype=i32)");
         /// ```
         histogram / try_histogram(&self, bins: impl Into<Bins>, options: &HistogramOptions) -> (Tensor, Tensor) {
+            let bins = bins.into();
+            let is_even = matches!(bins, Bins::Count(_));
             let edges = self.try_histogram_bin_edges(bins, options.range)?;
             let (n, bins) = (self.numel(), edges.numel() - 1);
             let x = self.detach().try_to_dtype(edges.dtype())?.try_reshape(n)?;
             let weights = self.counted("histogram", n, options.weights.as_ref())?;
-            let counts = x.bin_numbers(&edges)?.try_bincount_of(bins + 1, Some(&weights))?.try_narrow(0, 0, bins)?;
+            let counts = x.bin_numbers(&edges, is_even)?.try_bincount_of(bins + 1, Some(&weights))?.try_narrow(0, 0, bins)?;
             if !options.density {
                 return Ok((counts, edges));
             }
@@ -159,8 +175,11 @@ impl Tensor {
             // One more place along each dimension, for what lies outside.
             let places: Shape = edges.iter().map(Tensor::numel).collect();
             places.check("histogramdd")?;
-            let numbers = |(column, edges): (&Tensor, &Tensor)| column.try_to_dtype(edges.dtype())?.bin_numbers(edges);
-            let numbers = columns.iter().zip(&edges).map(numbers).collect::<Result<Vec<_>>>()?;
+            let is_even = |bins: &Bins| matches!(bins, Bins::Count(_));
+            let numbers = |((column, edges), bins): ((&Tensor, &Tensor), &Bins)| {
+                column.try_to_dtype(edges.dtype())?.bin_numbers(edges, is_even(bins))
+            };
+            let numbers = columns.iter().zip(&edges).zip(bins).map(numbers).collect::<Result<Vec<_>>>()?;
             let place = Tensor::try_ravel_multi_index(&numbers, &places)?;
             let weights = self.counted("histogramdd", n, options.weights.as_ref())?;
             let mut counts = place.try_bincount_of(product(places.iter()), Some(&weights))?.try_reshape(&places)?;

@@ -3,6 +3,9 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::elementwise::Operand;
+use crate::op::searchsorted::SearchSorted;
+use crate::op::structured::Apart;
+use crate::op::{Meta, Op, StructuredOp};
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};
 use std::borrow::Borrow;
@@ -37,19 +40,9 @@ impl IndexMode {
 }
 
 impl Tensor {
-    /// Does `self` come before `other` in sorted order, where NaN comes last?
-    #[track_caller]
-    fn comes_before(&self, other: &Tensor) -> Result<Tensor> {
-        let less = self.try_lt(other)?;
-        if !self.dtype().promote(other.dtype()).is_float() {
-            return Ok(less);
-        }
-        less.try_bitor(&other.try_isnan()?.try_bitand(&self.try_isnan()?.try_logical_not()?)?)
-    }
-
     twins! {
         /// Where values would have to be put into this sorted vector so that it stays sorted (I32): before equal elements, or after
-        /// them if `right`. Of sorted rows (…, N), values (…, M) are sought in their own row. A binary search: log₂ N steps.
+        /// them if `right`. Of sorted rows (…, N), values (…, M) are sought in their own row.
         ///
         /// ```
         /// # use flambeau::prelude::*;
@@ -65,23 +58,12 @@ impl Tensor {
                 let message = format!("values of shape {} in sorted rows of shape {}", values.shape(), self.shape());
                 return Err(Error::shape("searchsorted", message));
             }
+            let dtype = self.dtype().promote(values.dtype());
             let sought = if self.rank() == 1 { values.try_reshape(values.numel())? } else { values.clone() };
-            let n = self.size(-1);
-            let mut place = Tensor::try_full(sought.shape(), 0, (DType::I32, self.device()))?;
-            // The largest place up to which every element comes before the value, by powers of two.
-            let mut step = if n == 0 { 0 } else { 1 << n.ilog2() };
-            while step > 0 {
-                let next = place.try_add(step as i64)?;
-                let element = self.try_gather(-1, &next.try_clamp_max(n as i64)?.try_sub(1)?)?;
-                let before = match right {
-                    true => sought.comes_before(&element)?.try_logical_not()?,
-                    false => element.comes_before(&sought)?,
-                };
-                let further = before.try_bitand(&next.try_le(n as i64)?)?;
-                place = further.try_where_cond(&next, &place)?;
-                step /= 2;
-            }
-            place.try_reshape(values.shape())
+            let op = Op::Structured(StructuredOp::SearchSorted(Apart::new(SearchSorted { right })));
+            let meta = Meta::new(sought.shape(), DType::I32);
+            let inputs = [self.detach().try_to_dtype(dtype)?, sought.detach().try_to_dtype(dtype)?];
+            Tensor::from_op(op, &inputs, meta)?.try_reshape(values.shape())
         }
 
         /// The number (I32) of the bin each element lies in; `bins` is an increasing vector of edges. Element x is in bin i if

@@ -31,6 +31,8 @@ pub(crate) mod recurrence;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod scatter;
+pub(crate) mod searchsorted;
+mod sorting;
 pub(crate) mod structured;
 #[cfg(test)]
 mod testing;
@@ -60,6 +62,8 @@ structured! {
     Scatter(scatter::Scatter);
     /// The order of the elements of each row.
     ArgSort(argsort::ArgSort);
+    /// Places of values in sorted rows.
+    SearchSorted(searchsorted::SearchSorted, apart);
     /// Running sums and products.
     Scan(scan::Scan);
     /// Flat values at fixed places of a larger one.

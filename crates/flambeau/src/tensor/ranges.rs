@@ -157,8 +157,11 @@ impl Tensor {
                 return Err(Error::dtype_not_accepted("one_hot", self.dtype(), "an integer dtype"));
             }
             let shape = self.shape().inserted(self.rank(), classes);
-            let zeros = Tensor::try_full(&shape, 0, self.device())?;
-            zeros.try_scatter(-1, &self.try_unsqueeze(-1)?, 1)
+            // Classes beyond the last are found out where a class is looked up.
+            let all = self.iota_of(&Shape::new(&[classes]), 0)?;
+            let class = all.try_gather(0, &self.try_reshape(self.numel())?)?.try_reshape(self.shape())?;
+            let class = class.try_unsqueeze(-1)?;
+            class.broadcast_as("one_hot", &shape)?.try_eq(self.iota_of(&shape, self.rank())?)?.try_to_dtype(DType::I32)
         }
 
         /// Grids of coordinates: result i holds vector i along dimension i and repeats it along the others

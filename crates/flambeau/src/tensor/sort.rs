@@ -25,15 +25,8 @@ impl Tensor {
         /// ```
         argsort / try_argsort(&self, dim: isize, descending: bool) -> Tensor {
             let rows = self.as_rows()?;
-            let dim = rows.shape().dim("argsort", dim)? as isize;
-            let rows = rows.try_transpose(dim, -1)?;
-            if i32::try_from(rows.size(-1)).is_err() {
-                let message = format!("positions in {} do not fit into i32", self.shape());
-                return Err(Error::shape("argsort", message));
-            }
-            let op = Op::Structured(StructuredOp::ArgSort(ArgSort { descending }));
-            let meta = Meta::new(rows.shape(), DType::I32);
-            Tensor::from_op(op, &[rows], meta)?.try_transpose(dim, -1)?.try_reshape(self.shape())
+            let size = rows.sort_size("argsort", dim)?;
+            rows.ranked(dim, descending, 0, size)?.try_reshape(self.shape())
         }
 
         /// The elements along `dim` in increasing order, or decreasing, and the positions they come from. Equal
@@ -84,7 +77,7 @@ impl Tensor {
                 let message = format!("{k} elements of dimension {dim} of {}, which has {size}", self.shape());
                 return Err(Error::argument("topk", message));
             }
-            let indices = rows.try_argsort(dim, largest)?.try_narrow(dim, 0, k)?;
+            let indices = rows.ranked(dim, largest, 0, k)?;
             let values = rows.try_gather(dim, &indices)?;
             if self.rank() == 0 && k == 1 {
                 return Ok((values.try_reshape(())?, indices.try_reshape(())?));
@@ -107,8 +100,7 @@ impl Tensor {
                 let message = format!("element {k} of dimension {dim} of {}, which has {size}", self.shape());
                 return Err(Error::argument("kthvalue", message));
             }
-            let order = self.as_rows()?.try_argsort(dim, false)?;
-            self.picked(dim, &order.try_narrow(dim, k - 1, 1)?)
+            self.picked(dim, &self.as_rows()?.ranked(dim, false, k - 1, 1)?)
         }
 
         /// The median along `dim` and its position; the dimension is taken out. Of an even number of elements it is the
@@ -128,12 +120,14 @@ impl Tensor {
                 let message = format!("dimension {dim} of {} has no elements", self.shape());
                 return Err(Error::shape("median", message));
             }
-            let order = rows.try_argsort(dim, false)?;
-            // NaN sorts last: the first one stands after all numbers.
-            let numbers = rows.try_eq(&rows)?.try_to_dtype(DType::I32)?.try_sum_keepdim(dim)?;
-            let middle = numbers.full_like((size - 1) / 2);
-            let place = numbers.full_like(size).try_gt(&numbers)?.try_where_cond(&numbers, &middle)?;
-            self.picked(dim, &order.try_gather(dim, &place)?)
+            let middle = rows.ranked(dim, false, (size - 1) / 2, 1)?;
+            if !rows.dtype().is_float() {
+                return self.picked(dim, &middle);
+            }
+            // The first NaN, where there is one.
+            let is_nan = rows.try_isnan()?.try_to_dtype(DType::I32)?;
+            let first = is_nan.try_argmax_keepdim(dim)?;
+            self.picked(dim, &is_nan.try_amax_keepdim(dim)?.try_gt(0)?.try_where_cond(&first, &middle)?)
         }
     }
 
@@ -175,6 +169,21 @@ impl Tensor {
         let counts = last.try_sub(&first)?.try_add(1)?;
         let inverse = number.try_gather(0, &order.try_argsort(0, false)?)?.try_reshape(self.shape())?;
         Ok(Unique { values: sorted.try_gather(0, &first)?, inverse, counts })
+    }
+
+    /// The positions along `dim` of the elements that come at `count` ranks from `first` on, in increasing or decreasing order.
+    #[track_caller]
+    fn ranked(&self, dim: isize, descending: bool, first: usize, count: usize) -> Result<Tensor> {
+        let dim = self.shape().dim("argsort", dim)? as isize;
+        let rows = self.try_transpose(dim, -1)?;
+        if i32::try_from(rows.size(-1)).is_err() {
+            let message = format!("positions in {} do not fit into i32", self.shape());
+            return Err(Error::shape("argsort", message));
+        }
+        let mut shape = rows.shape().dims().to_vec();
+        *shape.last_mut().expect("rows have a dimension") = count;
+        let op = Op::Structured(StructuredOp::ArgSort(ArgSort { descending, first }));
+        Tensor::from_op(op, &[rows], Meta::new(shape, DType::I32))?.try_transpose(dim, -1)
     }
 
     /// The size of the dimension to be sorted.

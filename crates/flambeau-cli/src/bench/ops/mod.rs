@@ -5,6 +5,7 @@ mod cases;
 mod further;
 mod networks;
 
+use super::trace::most_expensive;
 use super::{Kind, WARM_UP, flop_rate, matmul, median, time};
 use crate::output::{Output, refused};
 pub use cases::Body;
@@ -33,6 +34,9 @@ pub struct Options {
     /// Also the further ops that are evaluated one by one, the same as PyTorch's in `bench/peers/pytorch.py`.
     #[arg(long)]
     all: bool,
+    /// Say what each kernel of an evaluation takes (GPUs only).
+    #[arg(long)]
+    trace: bool,
 }
 
 /// What the device can do at most, as measured here.
@@ -75,7 +79,14 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<V
     });
     let mut results = vec![ceiling];
     for case in &cases {
-        results.push(measure(case, device, &ceilings, output).await?);
+        let mut result = measure(case, device, &ceilings, output).await?;
+        if options.trace {
+            let given = inputs(case, device)?;
+            device.start_trace()?;
+            (case.body)(&given[0])?.eval()?;
+            result["trace"] = most_expensive(&device.take_trace().await?, 1, output);
+        }
+        results.push(result);
     }
     Ok(Value::Array(results))
 }

@@ -2,7 +2,7 @@
 //! transposed or broadcast operand is not copied.
 //!
 //! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
-//! integers and the smallest; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
+//! integers and the smallest, `vector` a matrix by a vector; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
 //! the first two until a plan is hot, where compiling is slow. `units` multiplies on matrix units, where there are any and it pays.
 
 mod blocks;
@@ -14,6 +14,7 @@ mod simple;
 mod tiled;
 pub(super) mod tiling;
 mod units;
+mod vector;
 
 use super::batch::{BatchCall, Batched, Sample, folded, unfolded};
 use super::case::Case;
@@ -113,6 +114,9 @@ impl Kernels for MatMul {
         let sizes = sizes(&a.shape, &c.shape);
         if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
             return Ok(vec![simple::program(call, &sizes)]);
+        }
+        if vector::applies(call, &sizes) {
+            return Ok(vec![vector::program(call, &sizes)]);
         }
         if let Some(on_units) = tiling::on_units(
             &sizes,

@@ -52,6 +52,20 @@ pub(super) fn samples() -> Vec<Case> {
             cases.push(product(format!("{m}x{k}x{n} {first:?} by {second:?}"), a, b));
         }
     }
+    // A matrix by a vector, from both sides: lines that lie together and those that do not, by fours and one by one.
+    for k in [256, 301] {
+        for layout in [Layout::Contiguous, Layout::Transposed, Layout::Stepped] {
+            let matrix = || Input::floats([37, k]).laid_out(layout);
+            cases.push(product(format!("37x{k} {layout:?} by a vector"), matrix(), Input::floats([k])));
+            let case = Case::new(
+                "matmul",
+                format!("vector by 37x{k} {layout:?}"),
+                vec![Input::floats([k]), matrix()],
+                |x| x[0].try_matmul(&x[1].try_transpose(0, 1)?)?.try_add(1.0),
+            );
+            cases.push(case.within(1e-5, LONG_SUM));
+        }
+    }
     for (a, b) in [([0, 3], [3, 2]), ([2, 0], [0, 3]), ([2, 3], [3, 0])] {
         cases.push(product(format!("{a:?} by {b:?}"), Input::floats(a), Input::floats(b)));
     }

@@ -1,6 +1,8 @@
 //! Scatter: writes or adds values along one dimension at positions given by another tensor; the adjoint of gather.
-//! `ordered` is the GPU's way where one list of positions serves every line.
+//! On the GPU integers are added by atomics (`counted`); of other values the positions are put in order first (`ordered`), but for
+//! short lines, which every result looks through.
 
+mod counted;
 mod ordered;
 mod samples;
 
@@ -101,15 +103,14 @@ impl Kernels for Scatter {
         }
     }
 
-    /// Where lines have indexes of their own, one thread per result looks through those of its line, in order: no
-    /// atomics, the same sum every time. Long lines take several dispatches.
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
-        if ordered::applies(self, call) {
-            return Ok(ordered::programs(self, call));
+        if counted::applies(self, call) {
+            return Ok(counted::programs(self, call));
         }
-        let length = call.inputs[1].meta.shape[self.dim];
-        let starts = (0..length.max(1)).step_by(PART);
-        Ok(starts.map(|start| self.part(call, start, (start + PART).min(length))).collect())
+        match ordered::applies(self, call) {
+            true => Ok(ordered::programs(self, call)),
+            false => Ok(vec![self.looked_through(call)]),
+        }
     }
 }
 
@@ -158,12 +159,9 @@ impl Structured for Scatter {
     }
 }
 
-/// Indexes one dispatch looks through.
-const PART: usize = 32_768;
-
 impl Scatter {
-    /// Scatters the values of indexes start..end of every line; the first part starts from the base.
-    fn part(&self, call: &StructuredCall, start: usize, end: usize) -> Program {
+    /// A thread for each result looks through the indexes of its line, in order.
+    fn looked_through(&self, call: &StructuredCall) -> Program {
         let (base, index, values) = (&call.inputs[0].meta, &call.inputs[1].meta, &call.inputs[2].meta);
         let mut shader = Shader::new(self.name(), Tier::General);
         let params = &mut shader.params;
@@ -185,7 +183,7 @@ impl Scatter {
                 inside += &format!(" && c{d} < {limit}");
             }
         }
-        let (begin, end) = (params.size(start), params.size(end));
+        let end = params.size(index.shape[self.dim]);
         let step = params.stride(value_strides[self.dim]);
         let index_step = params.stride(found.axes[self.dim].stride);
         let offset = params.push(Param::Offset(found.offset.clone()));
@@ -210,7 +208,7 @@ impl Scatter {
 {coordinates}    var result = {first};
     if ({inside}) {{
         let step = {step};
-        for (var j = {begin} + {ZERO}; j < {end}; j++) {{
+        for (var j = {ZERO}; j < {end}; j++) {{
             let found = u32(index[indexes + j * {index_step}]);
             if (found == place) {{ {combine} }}
             if (place == 0u && found >= {size}) {{ {fault} }}
@@ -218,7 +216,7 @@ impl Scatter {
     }}
     out[at] = {result};
 ",
-            first = read(if start == 0 { "base" } else { "out" }, base, "at"),
+            first = read("base", base, "at"),
             result = narrow(base.dtype, "result"),
         );
         shader.finish(&Entry::threads("at", base.numel(), &numel, 64), &body)

@@ -1,4 +1,4 @@
-//! Samples of scattering for the self-test: dtypes of values and indexes, dimensions, layouts, and both ways of the GPU.
+//! Samples of scattering for the self-test: dtypes of values and indexes, dimensions, layouts, and all ways of the GPU.
 
 use crate::dtype::DType;
 use crate::error::Result;
@@ -29,6 +29,42 @@ fn scatter_by_one_list(add: Write, set: Write) -> Vec<Case> {
     cases
 }
 
+/// Lines with positions of their own: few, as many as a workgroup sorts, more than that, and many for each place. Some lines of the base
+/// have none.
+fn scatter_by_lines(add: Write, set: Write) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (count, places) in [(40, 9), (33, 1), (70, 300), (1500, 700), (2500, 6)] {
+        let index: Vec<f64> = (0..2 * count).map(|k| (k * k + k / 3) as f64 % places as f64).collect();
+        for dtype in [DType::F32, DType::F16, DType::U32, DType::Bool] {
+            // The CPU rounds sums of F16 after each addition.
+            if dtype == DType::F16 && count > places {
+                continue;
+            }
+            let operand = |shape: [usize; 2]| Input::new(shape, dtype, (-3.0, 3.0));
+            let inputs =
+                vec![operand([3, places]), Input::given([2, count], DType::I32, &index), operand([2, count])];
+            let name = format!("lines of {count} to {places} places of {dtype}");
+            let case = format!("scatter_add of {name}");
+            cases.push(match count <= 40 {
+                true => Case::new("scatter", case, inputs.clone(), move |x| add(&x[0], 1, &x[1], &x[2])),
+                false => {
+                    let body = move |x: &[Tensor]| add(&x[0].detach(), 1, &x[1], &x[2].detach());
+                    Case::new("scatter", case, inputs.clone(), body).without_gradient()
+                }
+            });
+            let body = move |x: &[Tensor]| set(&x[0].detach(), 1, &x[1], &x[2].detach());
+            cases.push(Case::new("scatter", format!("scatter of {name}"), inputs, body).without_gradient());
+        }
+    }
+    // More values than one workgroup adds up.
+    let index: Vec<f64> = (0..40_000).map(|k| (k * k % 1009) as f64).collect();
+    let inputs =
+        vec![Input::given([40_000], DType::I32, &index), Input::new([40_000], DType::I32, (-9.0, 9.0))];
+    let body = move |x: &[Tensor]| add(&x[1].try_narrow(0, 0, 1009)?, 0, &x[0], &x[1]);
+    cases.push(Case::new("scatter", "scatter_add of 40000 integers", inputs, body).without_gradient());
+    cases
+}
+
 pub(super) fn samples() -> Vec<Case> {
     let add: Write = |base, dim, index, values| base.try_scatter_add(dim, index, values);
     let set: Write = |base, dim, index, values| base.try_scatter(dim, index, values);
@@ -37,6 +73,7 @@ pub(super) fn samples() -> Vec<Case> {
     let repeated = [2.0, 0.0, 1.0, 2.0, 2.0, 1.0];
     let mut cases = Vec::new();
     cases.extend(scatter_by_one_list(add, set));
+    cases.extend(scatter_by_lines(add, set));
     for (name, write, index) in [("scatter_add", add, repeated), ("scatter", set, distinct)] {
         for dtype in INDEX_DTYPES {
             let inputs =

@@ -1,10 +1,11 @@
 //! The LU decomposition with partial pivoting. For each panel of 32 columns: one workgroup a matrix factors it, the rows it has
 //! exchanged are exchanged in all other columns, what lies to the right of its triangle is solved for, and the rest is updated.
 //!
-//! Low panels are factored in workgroup memory, others in strips of 8 columns, which threads hold in registers (`strips`), and those
+//! Small matrices are factored as a whole (`small`). Low panels are factored in workgroup memory, others in strips of 8 columns, which threads hold in registers (`strips`), and those
 //! higher than that where they lie. Exchanges are not made one after the other: which row stands in a place after all of them
 //! is found by following them backwards (`origin`), and all rows are read at once, then written.
 
+mod small;
 mod strips;
 
 use super::super::{Lu, SINGULAR, Sizes};
@@ -30,6 +31,9 @@ pub(in super::super) fn programs(op: &Lu, sizes: Sizes, call: &StructuredCall) -
     let scratch = [4 * (batch * PANEL) as u64];
     if n == 0 {
         return Ok(vec![in_order(call, &scratch).with([batch, m])]);
+    }
+    if n <= PANEL && m <= PANEL {
+        return Ok(vec![small::program(op, sizes, call)]);
     }
     if n <= PANEL && m <= HELD {
         let panel = panel(op, call, &scratch, Way::Held, true);
