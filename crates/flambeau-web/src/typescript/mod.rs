@@ -1,7 +1,8 @@
 //! Writes the part of the package's and the app's TypeScript that follows from the library's tables, and checks that it
-//! is current: ops, layers, optimizers and schedules. `completeness` checks that the tables have everything.
+//! is current: ops, functions of arrays, layers, optimizers and schedules. `completeness` checks that the tables have everything.
 
 mod app;
+mod arrays;
 mod completeness;
 mod layers;
 mod ops;
@@ -12,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What has another name in JavaScript than the rules of names give it.
-const RENAMED: [(&str, &str); 2] = [("where_cond", "where"), ("adamw", "adamW")];
+const RENAMED: [(&str, &str); 3] = [("where_cond", "where"), ("adamw", "adamW"), ("delete", "deleteAt")];
 
 /// Methods that the library does not have by that name.
 const DESCRIBED: [(&str, &str); 2] = [
@@ -45,8 +46,11 @@ fn library() -> String {
     text
 }
 
-/// The sources of a folder.
+/// The sources of a folder, or of a file.
 fn sources(folder: &Path, text: &mut String) {
+    if folder.is_file() {
+        return text.push_str(&fs::read_to_string(folder).expect("a source"));
+    }
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("the sources").flatten().map(|entry| entry.path()).collect();
     entries.sort();
@@ -143,12 +147,14 @@ fn in_javascript(text: &str) -> String {
 /// What is generated: the files, and their texts.
 fn generated() -> Vec<(PathBuf, String)> {
     let package = root().join("packages/flambeau/src/generated");
-    vec![
+    let mut files = vec![
         (package.join("ops.ts"), ops::generate()),
         (package.join("layers.ts"), layers::generate()),
         (package.join("optimizers.ts"), optimizers::generate()),
         (root().join("web/src/work/generated/catalogue.ts"), app::generate()),
-    ]
+    ];
+    files.extend(arrays::generate());
+    files
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::elementwise::Operand;
+use crate::settings::words;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};
 use std::borrow::Borrow;
@@ -18,6 +19,8 @@ pub enum IndexMode {
     /// The nearest end.
     Clip,
 }
+
+words!(IndexMode { "raise" => Raise, "wrap" => Wrap, "clip" => Clip });
 
 impl IndexMode {
     /// Indexes into a dimension of this size.
