@@ -34,8 +34,8 @@ const bundle = (names, place) =>
   });
 
 /** Where a name of the package leads to in `dist`. */
-const file = (name) =>
-  ({ flambeau: "index.js", "flambeau/worker": "worker/index.js" })[name] ?? `${name.replace("flambeau", "arrays")}.js`;
+const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js", "flambeau/func": "func.js" };
+const file = (name) => FILES[name] ?? `${name.replace("flambeau", "generated")}.js`;
 
 /** Bundles scripts of pages and workers. Workers know no import maps: in browsers the package is named by its address. */
 export const bundlePages = (names) => bundle(names, (name) => `/packages/flambeau/dist/${file(name)}`);

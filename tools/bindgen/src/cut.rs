@@ -27,6 +27,9 @@ const OWN_NAMES: [&str; 2] = ["<flambeau::", "flambeau_web::arrays::"];
 /// Bytes that belong elsewhere from which on data are loaded as two pieces.
 const GAP: u32 = 16;
 
+/// Bytes, and where in memory they go.
+type Piece = (u32, Vec<u8>);
+
 /// A part, by its number. 0 is the first; 1 lies below it, and all others below 1.
 pub type Part = usize;
 
@@ -58,7 +61,7 @@ pub struct Cut {
     /// The functions and the globals that each part mentions.
     pub used: Vec<(BTreeSet<usize>, BTreeSet<usize>)>,
     /// What each part loads into memory, and where.
-    pub data: Vec<Vec<(u32, Vec<u8>)>>,
+    pub data: Vec<Vec<Piece>>,
 }
 
 /// What one function mentions.
@@ -248,8 +251,8 @@ fn placed(
 }
 
 /// The data of each part. Bytes that are no piece's are the first part's, unless they are zero, as memory is anyway.
-fn pieces(module: &Module, links: &Links, place: &[Part], parts: usize) -> Result<Vec<Vec<(u32, Vec<u8>)>>> {
-    let mut pieces: Vec<Vec<(u32, Vec<u8>)>> = vec![Vec::new(); parts];
+fn pieces(module: &Module, links: &Links, place: &[Part], parts: usize) -> Result<Vec<Vec<Piece>>> {
+    let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); parts];
     for segment in module.data.iter() {
         let DataKind::Active { offset: ConstExpr::Value(ir::Value::I32(start)), .. } = segment.kind else {
             return Err("a data segment has no fixed place".into());

@@ -2,11 +2,14 @@
 //! results; structures of tensors, and arguments that nothing is done with, are the package's business (`func.ts`).
 
 use crate::handles::{self, argument};
+use crate::layers::{Slot, slot};
 use crate::tensor::hold_all;
 use flambeau::func::{
-    Randomness, VmapOptions, try_grad_and_value, try_hessian, try_jacfwd, try_jacrev, try_jvp, try_linearize,
-    try_vjp, try_vmap_with,
+    Randomness, VmapOptions, try_functional_call, try_grad_and_value, try_hessian, try_jacfwd, try_jacrev,
+    try_jvp, try_linearize, try_vjp, try_vmap_with,
 };
+use flambeau::io::StateDict;
+use flambeau::nn::{Module, Part};
 use flambeau::{Result as Fallible, Tensor};
 use js_sys::{Function, Uint32Array};
 use std::cell::RefCell;
@@ -92,11 +95,14 @@ fn transformed(kind: &str, callback: &Callback, inputs: &[u32], along: &[u32]) -
     }
 }
 
+/// A function of tensors.
+type Linear = dyn Fn(&Vec<Tensor>) -> Fallible<Vec<Tensor>>;
+
 /// The derivative of a function at a place, as a linear function.
 #[wasm_bindgen]
 pub struct Derivative {
     value: Vec<Tensor>,
-    multiplied: Box<dyn Fn(&Vec<Tensor>) -> Fallible<Vec<Tensor>>>,
+    multiplied: Box<Linear>,
 }
 
 #[wasm_bindgen]
@@ -134,4 +140,36 @@ impl Derivative {
             }
         })
     }
+}
+
+/// Parameters and buffers of a module of JavaScript's, each under its place as a name.
+struct Slots(Vec<Slot>);
+
+impl Module for Slots {
+    fn parts<'a>(&'a self, visit: &mut dyn FnMut(&str, Part<'a>)) {
+        for (place, slot) in self.0.iter().enumerate() {
+            let part = match slot {
+                Slot::Parameter(parameter) => Part::Parameter(parameter),
+                Slot::Buffer(buffer) => Part::Buffer(buffer),
+            };
+            visit(&place.to_string(), part);
+        }
+    }
+}
+
+/// Calls a function while slots have other values, or their own where the value's number is 0. Afterwards all are as they were.
+#[wasm_bindgen]
+pub fn func_call(function: &Function, slots: &[u32], values: &[u32]) -> Result<Vec<u32>, JsValue> {
+    let callback = Callback::new(function);
+    Ok(hold_all(callback.finish(called_with(&callback, slots, values))?))
+}
+
+fn called_with(callback: &Callback, slots: &[u32], values: &[u32]) -> Fallible<Vec<Tensor>> {
+    let slots = slots.iter().map(|&number| Ok((*slot(number)?).clone()));
+    let slots = Slots(slots.collect::<Fallible<_>>()?);
+    let mut state = StateDict::new();
+    for (place, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0) {
+        state.insert(place.to_string(), handles::operand(value)?);
+    }
+    try_functional_call(&slots, &state, |_| callback.call(&[]))
 }

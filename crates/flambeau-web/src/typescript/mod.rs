@@ -127,12 +127,21 @@ fn in_javascript(text: &str) -> String {
         plain.push_str(before);
         let link = after.split_once(']').and_then(|(inside, after)| {
             let target = after.strip_prefix('(').and_then(|after| after.split_once(')'));
-            inside.starts_with('`').then_some((inside, target.map_or(after, |(_, rest)| rest)))
+            let (target, after) = target.unwrap_or(("", after));
+            inside.starts_with('`').then_some((inside.trim_matches('`'), target, after))
         });
         match link {
-            Some((inside, after)) => {
-                let method = inside.trim_matches('`').strip_prefix("Tensor::");
-                plain += &method.map_or(inside.to_string(), |method| format!("`Tensor.{}`", camel(method)));
+            // What is said of a whole module, the package's file says at its head.
+            Some((_, target, after)) if target.starts_with("crate::") && plain.ends_with("See ") => {
+                plain.truncate(plain.trim_end_matches("See ").trim_end().len());
+                rest = after.strip_prefix('.').unwrap_or(after);
+            }
+            Some((inside, target, after)) => {
+                let is_method = ["Tensor::", "Generator::"].iter().any(|of| target.starts_with(of));
+                let method =
+                    inside.strip_prefix("Tensor::").map(|method| format!("Tensor.{}", camel(method)));
+                let own = if is_method { camel(inside) } else { inside.to_string() };
+                plain += &format!("`{}`", method.unwrap_or(own));
                 rest = after;
             }
             None => {
@@ -182,4 +191,6 @@ fn names_become_javascripts() {
 fn docs_become_javascripts() {
     let text = "As [`Tensor::max_pool2d`], or [`Conv`](crate::Conv), in [0, 1).";
     assert_eq!(in_javascript(text), "As `Tensor.maxPool2d`, or `Conv`, in [0, 1).");
+    let text = "What [`lu_solve`](Tensor::lu_solve) takes. See [`linalg`](crate::linalg).";
+    assert_eq!(in_javascript(text), "What `luSolve` takes.");
 }

@@ -1,8 +1,20 @@
-// Decompositions of matrices, equations, norms. Leading dimensions are batches. As written by `cargo test -p flambeau-web`: do not edit by hand.
+// As written by `cargo test -p flambeau-web`: do not edit by hand.
+
+/**
+ * Decompositions of matrices, equations, norms. Leading dimensions are batches.
+ *
+ * @packageDocumentation
+ */
 
 import type { Dims } from "../types.js";
 import type { Tensor } from "../tensor.js";
 import { args, one, three, two } from "../calls.js";
+import { loadPart } from "../wasm.js";
+
+/** Fetches this part of the module ahead of its first use, which otherwise waits for it. */
+export function load(): Promise<void> {
+  return loadPart("linalg");
+}
 
 /** L with A = L Lᵀ, or U = Lᵀ (`upper`), for symmetric positive definite matrices (…, n, n). The lower triangle of A is read; the gradient is symmetric. A matrix that is not positive definite is an error (`linalg`). */
 export function cholesky(x: Tensor, upper: boolean = false): Tensor {
@@ -14,12 +26,12 @@ export function lu(x: Tensor): [Tensor, Tensor, Tensor] {
   return three(131073, args().t(x));
 }
 
-/** L and U of `lu` in one matrix, without the ones of L's diagonal, and the rows of A in the order that they have in L U, (…, m), I32: what `lu_solve` takes. (PyTorch has a list of exchanges in place of the order.) */
+/** L and U of `lu` in one matrix, without the ones of L's diagonal, and the rows of A in the order that they have in L U, (…, m), I32: what `luSolve` takes. (PyTorch has a list of exchanges in place of the order.) */
 export function luFactor(x: Tensor): [Tensor, Tensor] {
   return two(131074, args().t(x));
 }
 
-/** X with A X = B from what `lu_factor` gives of A: the method of L and U in one (…, n, n), with the order of the rows (…, n) and B (…, n, k). A zero on U's diagonal gives numbers that are not finite. */
+/** X with A X = B from what `luFactor` gives of A: the method of L and U in one (…, n, n), with the order of the rows (…, n) and B (…, n, k). A zero on U's diagonal gives numbers that are not finite. */
 export function luSolve(x: Tensor, rows: Tensor, b: Tensor): Tensor {
   return one(131075, args().t(x).t(rows).t(b));
 }

@@ -1,8 +1,20 @@
-// What NumPy has beyond networks: statistics, quantiles, histograms, searching, arranging, polynomials. As written by `cargo test -p flambeau-web`: do not edit by hand.
+// As written by `cargo test -p flambeau-web`: do not edit by hand.
+
+/**
+ * What NumPy has beyond networks: statistics, quantiles, histograms, searching, arranging, polynomials.
+ *
+ * @packageDocumentation
+ */
 
 import type { Dims, DType, Sizes } from "../types.js";
 import type { Tensor } from "../tensor.js";
 import { args, many, one, two } from "../calls.js";
+import { loadPart } from "../wasm.js";
+
+/** Fetches this part of the module ahead of its first use, which otherwise waits for it. */
+export function load(): Promise<void> {
+  return loadPart("numeric");
+}
 
 /** The mean over `dims`, which are taken out, of elements that count as much as their weights, which are broadcast: Σ w x / Σ w. */
 export function average(x: Tensor, weights: Tensor, dims?: Dims): Tensor {
@@ -439,7 +451,7 @@ export function vecmat(x: Tensor, matrices: Tensor): Tensor {
   return one(196694, args().t(x).t(matrices));
 }
 
-/** y\[n\] = Σₖ x\[k\] w\[n − k\] of two vectors, all of it or a part: `Same` is as long as the longer one. For long ones `fft_convolve` is faster. */
+/** y\[n\] = Σₖ x\[k\] w\[n − k\] of two vectors, all of it or a part: `Same` is as long as the longer one. For long ones `fftConvolve` is faster. */
 export function convolve(x: Tensor, other: Tensor, mode: "full" | "same" | "valid" = "full"): Tensor {
   return one(196695, args().t(x).t(other).s(mode));
 }

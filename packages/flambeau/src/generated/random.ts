@@ -1,8 +1,20 @@
-// Random tensors of many distributions, with NumPy's names. The same seed gives the same numbers on every device. As written by `cargo test -p flambeau-web`: do not edit by hand.
+// As written by `cargo test -p flambeau-web`: do not edit by hand.
+
+/**
+ * Random tensors of many distributions, with NumPy's names. The same seed gives the same numbers on every device.
+ *
+ * @packageDocumentation
+ */
 
 import type { DType, Generator, Sizes } from "../types.js";
 import type { Tensor } from "../tensor.js";
 import { args, one } from "../calls.js";
+import { loadPart } from "../wasm.js";
+
+/** Fetches this part of the module ahead of its first use, which otherwise waits for it. */
+export function load(): Promise<void> {
+  return loadPart("numeric");
+}
 
 /** Uniform numbers in [low, high). */
 export function uniform(low: Tensor | number, high: Tensor | number, shape: Sizes, generator?: Generator, dtype?: DType): Tensor {

@@ -357,6 +357,28 @@ test("samples draw random numbers as they are told to, and layers can be batched
   );
 });
 
+test("a module is a function of its parameters: gradients of every sample", async () => {
+  const net = nn.sequential(nn.linear(3, 4), nn.tanh(), nn.linear(4, 1));
+  const [xs, ys] = [randn([5, 3], new Generator(2)).eval(), randn([5, 1], new Generator(3)).eval()];
+  const own = func.parameters(net);
+  const loss = (p: Record<string, Tensor>, x: Tensor, y: Tensor) => func.functionalCall(net, p, () => net.forward(x)).mseLoss(y);
+  const ofEach = func.vmap(func.grad(loss), { inDims: [null, 0, 0] })(own, xs, ys);
+  // Their mean is the gradient of the mean loss, which backward finds.
+  net.forward(xs).mseLoss(ys).backward();
+  for (const [name, parameter] of net.namedParameters()) {
+    const [found, wanted] = [ofEach[name], parameter.grad];
+    assert(found !== undefined && wanted !== undefined, `${name} has a gradient`);
+    equal(found.shape, [5, ...wanted.shape]);
+    near(await found.mean(0).array(), await wanted.array(), 1e-5);
+  }
+  const before = await net.forward(xs).array();
+  const zeroed = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, value.zerosLike()]));
+  near(await func.functionalCall(net, zeroed, () => net.forward(xs)).array(), await zeros([5, 1]).array());
+  near(await net.forward(xs).array(), before);
+  await throws(() => func.functionalCall(net, { nonsense: zeros([1]) }, () => xs), "no parameter or buffer nonsense");
+  await throws(() => func.functionalCall(net, { "0.bias": zeros([3]) }, () => xs), "functional_call");
+});
+
 test("a function that a transform cannot take is an error, and an error of its own goes on", async () => {
   await throws(() => func.grad((x: Tensor) => x)(zeros([2])), "must return one float");
   await throws(() => func.grad((x: Tensor) => [x, x] as unknown as Tensor)(zeros([2])), "must return one tensor, not 2");

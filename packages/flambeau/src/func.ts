@@ -15,10 +15,11 @@
  * @packageDocumentation
  */
 
-import { adopt } from "../maker.js";
-import { scope } from "../scope.js";
-import { Tensor } from "../tensor.js";
-import { loadPart, wasm } from "../wasm.js";
+import { adopt } from "./maker.js";
+import type { Module } from "./nn/module.js";
+import { scope } from "./scope.js";
+import { Tensor } from "./tensor.js";
+import { loadPart, wasm } from "./wasm.js";
 
 /** Fetches this part of the module ahead of its first use, which otherwise waits for it. */
 export function load(): Promise<void> {
@@ -261,4 +262,31 @@ export function vmap<A extends unknown[], Y extends Tensors>(f: (...args: A) => 
       ) as Y;
     });
   };
+}
+
+/** The values of a module's parameters under their names: what a function of them takes. */
+export function parameters(module: Module): Record<string, Tensor> {
+  return Object.fromEntries(module.namedParameters().map(([name, parameter]) => [name, parameter.value()]));
+}
+
+/**
+ * Calls a function in which a module has other parameters and buffers than its own, those that are named; afterwards it is as it was. So a
+ * module is a function of its parameters, for `grad`, `vmap` and the others: here the gradients of every sample.
+ *
+ * ```ts
+ * const loss = (p: Record<string, Tensor>, x: Tensor, y: Tensor) => functionalCall(net, p, () => net.forward(x)).mseLoss(y);
+ * const ofEach = vmap(grad(loss), { inDims: [null, 0, 0] })(parameters(net), xs, ys);
+ * ```
+ */
+export function functionalCall<Y extends Tensors>(module: Module, values: Readonly<Record<string, Tensor>>, f: () => Y): Y {
+  const slots = [...module.namedParameters(), ...module.namedBuffers()];
+  const unknown = Object.keys(values).find((name) => !slots.some(([known]) => known === name));
+  if (unknown !== undefined) throw new Error(`flambeau: functionalCall: the module has no parameter or buffer ${unknown}`);
+  return scope(() => {
+    const called = new Called("functionalCall", f, []);
+    const numbers = Uint32Array.from(slots, ([, { slot }]) => slot);
+    const handles = Uint32Array.from(slots, ([name]) => values[name]?.handle ?? 0);
+    const made = adopted(wasm().func_call(called.call, numbers, handles));
+    return rebuilt<Y>(called.output, made);
+  });
 }
