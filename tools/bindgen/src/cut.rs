@@ -24,6 +24,9 @@ const OWN_SIZE: u64 = 45;
 /// which a part's functions are found.
 const OWN_NAMES: [&str; 2] = ["<flambeau::", "flambeau_web::arrays::"];
 
+/// How the names begin that the compiler has given.
+const COMPILED: &str = "_R";
+
 /// Bytes that belong elsewhere from which on data are loaded as two pieces.
 const GAP: u32 = 16;
 
@@ -124,7 +127,7 @@ impl Cut {
         for (slot, function) in table_entries(module, table)? {
             slots.insert(slot, position[&function]);
         }
-        let addresses = By::new(&functions, links);
+        let addresses = By::new(&functions, links)?;
 
         // Functions come first among the nodes, then the pieces of data.
         let count = functions.len();
@@ -167,10 +170,16 @@ impl Cut {
             used[0].0.insert(function);
             from[function].insert(0);
         }
-        for node in 0..count + links.data.len() {
+        let mut unexplained: BTreeSet<usize> = slots.values().copied().collect();
+        for (node, part) in place.iter().enumerate() {
             for function in addresses.of(node, count).filter(|mentioned| *mentioned < count) {
-                from[function].insert(place[node]);
+                from[function].insert(*part);
+                unexplained.remove(&function);
             }
+        }
+        // What stands in the table although nobody takes its address is called from outside.
+        for function in unexplained {
+            from[function].insert(0);
         }
 
         let taken = module.tables.get(table).initial;
@@ -201,13 +210,21 @@ struct By<'a> {
 }
 
 impl<'a> By<'a> {
-    fn new(functions: &[&'a walrus::Function], links: &'a Links) -> Self {
+    fn new(functions: &[&'a walrus::Function], links: &'a Links) -> Result<Self> {
+        // What wasm-bindgen puts around a function has a note behind the name.
+        let is_compiled = |name: &str| name.starts_with(COMPILED) && !name.contains(' ');
+        let is_lost = |name: &str| is_compiled(name) && !links.functions.contains_key(name);
+        if let Some(lost) =
+            functions.iter().filter_map(|function| function.name.as_deref()).find(|name| is_lost(name))
+        {
+            return Err(format!("{lost} is no function of the linker's").into());
+        }
         let mut named: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, function) in functions.iter().enumerate() {
             named.entry(function.name.as_deref().unwrap_or_default()).or_default().push(at);
         }
         let of = |function: &&'a walrus::Function| links.functions.get(function.name.as_deref()?);
-        By { links, functions: functions.iter().map(of).collect(), named }
+        Ok(By { links, functions: functions.iter().map(of).collect(), named })
     }
 
     /// What a node takes the addresses of, as nodes; of those, the first `count` are functions.
