@@ -47,9 +47,11 @@ fn parse(wasm: &[u8]) -> Result<Module> {
         .generate_producers_section(false)
         .generate_dwarf(false)
         .parse(wasm)?;
-    // What the linker noted, which no longer holds.
-    for section in ["linking", "reloc.CODE", "reloc.DATA"] {
-        module.customs.remove_raw(section);
+    // What the linker noted, of debug sections too, which no longer holds.
+    let is_noted = |name: &str| name == "linking" || name.starts_with("reloc.");
+    let noted = module.customs.iter().filter(|(_, section)| is_noted(section.name()));
+    for id in noted.map(|(id, _)| id).collect::<Vec<_>>() {
+        module.customs.delete(id);
     }
     Ok(module)
 }
