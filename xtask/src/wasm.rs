@@ -87,11 +87,22 @@ impl Compiler {
 
     /// `cargo build` for WebAssembly with these further arguments.
     pub fn build(self, workspace: &Workspace, args: &[&str]) -> Command {
+        self.command(workspace, "build", args)
+    }
+
+    /// The same for one crate, with arguments for the compiler.
+    pub fn build_with(self, workspace: &Workspace, args: &[&str], for_compiler: &[&str]) -> Command {
+        let mut command = self.command(workspace, "rustc", args);
+        command.arg("--").args(for_compiler);
+        command
+    }
+
+    fn command(self, workspace: &Workspace, name: &str, args: &[&str]) -> Command {
         let mut command = match self {
             Self::Toolchain => workspace.cargo(&[]),
             Self::Debian => debian_cargo(workspace),
         };
-        command.args(["build", "--target", TARGET]).args(args);
+        command.args([name, "--target", TARGET]).args(args);
         if self == Self::Debian {
             command.arg("-Zbuild-std=std,panic_abort");
         }

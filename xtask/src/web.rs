@@ -37,11 +37,15 @@ const FEATURES: [&str; 8] = [
     "--enable-multivalue",
 ];
 
-/// The module: what a page fetches to train, and what it fetches afterwards.
-const PARTS: [&str; 2] = ["flambeau_bg.wasm", "flambeau_later.wasm"];
-
-/// The module where it is in one part.
+/// The module where it is in one part, and what a page fetches of it to train.
 const WHOLE: &str = "flambeau_bg.wasm";
+
+/// The other parts, in the order of their numbers, which `src/wasm.ts` has too: what a page fetches afterwards, and what when it is
+/// first used. `packages/flambeau/parts` has a list for each.
+const PARTS: [&str; 5] = ["later", "fft", "linalg", "func", "numeric"];
+
+/// Has the linker say where addresses are taken: by that the module is cut into parts.
+const WITH_ADDRESSES: [&str; 2] = ["-C", "link-arg=--emit-relocs"];
 
 /// What wasm-opt does.
 const PASSES: [&str; 3] = ["--duplicate-function-elimination", "--dce", "--vacuum"];
@@ -69,17 +73,18 @@ pub fn build(workspace: &Workspace) -> Result<Report, Failure> {
     install(workspace, &package)?;
     let (for_pages, for_node) = (package.join("src/wasm"), package.join("src/wasm-node"));
     let module = compile(workspace, Form::Page)?;
-    bindgen(workspace, &module, &for_pages, Some(&package.join("later.txt")))?;
+    let lists = PARTS.map(|part| package.join("parts").join(part).with_extension("txt"));
+    bindgen(workspace, &module, &for_pages, &lists)?;
     let module = compile(workspace, Form::Node)?;
-    bindgen(workspace, &module, &for_node, None)?;
+    bindgen(workspace, &module, &for_node, &[])?;
     let dist = package.join("dist");
     clean(&dist)?;
-    for part in PARTS {
-        shrink(&package, &for_pages.join(part), &dist.join("wasm").join(part))?;
+    for part in [WHOLE.to_string()].into_iter().chain(PARTS.map(|part| format!("flambeau_{part}.wasm"))) {
+        shrink(&package, &for_pages.join(&part), &dist.join("wasm").join(&part))?;
     }
     shrink(&package, &for_node.join(WHOLE), &dist.join("node").join(WHOLE))?;
     let module = compile(workspace, Form::Test)?;
-    bindgen(workspace, &module, &package.join("tests/wasm"), None)?;
+    bindgen(workspace, &module, &package.join("tests/wasm"), &[])?;
     script(&package, &["scripts/build.mjs"])?;
     script(&package, &["scripts/size.mjs"])?;
     let size = shell::output(node().current_dir(&package).args(["scripts/size.mjs", "--short"]));
@@ -109,7 +114,7 @@ pub fn ported(workspace: &Workspace) -> Result<Report, Failure> {
     let package = package(workspace);
     install(workspace, &package)?;
     let module = compile_ported(workspace)?;
-    bindgen(workspace, &module, &package.join("tests/wasm-ported"), None)?;
+    bindgen(workspace, &module, &package.join("tests/wasm-ported"), &[])?;
     script(&package, &["node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.ported.json"])?;
     let mut run = node();
     run.current_dir(&package).args(["tests/run.mjs", "ported", "ported-node"]);
@@ -184,12 +189,16 @@ pub fn install(workspace: &Workspace, package: &Path) -> Result<(), Failure> {
 fn compile(workspace: &Workspace, form: Form) -> Result<PathBuf, Failure> {
     let compiler = Compiler::find(workspace)?;
     let profile = if form == Form::Node { "node" } else { "web" };
-    let mut args = vec!["--package", "flambeau-web", "--profile", profile];
+    let mut args = vec!["--package", "flambeau-web", "--lib", "--profile", profile];
     if form == Form::Test {
         args.extend(["--features", "selftest"]);
     }
     let next = "Mend what the compiler reports above, then `cargo xtask web`.";
-    shell::run(&mut compiler.build(workspace, &args), next)?;
+    let mut build = match form {
+        Form::Page => compiler.build_with(workspace, &args, &WITH_ADDRESSES),
+        Form::Node | Form::Test => compiler.build(workspace, &args),
+    };
+    shell::run(&mut build, next)?;
     Ok(compiler.folder(workspace).join(profile).join("flambeau_web.wasm"))
 }
 
@@ -245,11 +254,11 @@ fn node_with_jspi(workspace: &Workspace) -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// Writes the module's JavaScript; with a list of what can wait, the module in two parts.
-fn bindgen(workspace: &Workspace, module: &Path, folder: &Path, later: Option<&Path>) -> Result<(), Failure> {
+/// Writes the module's JavaScript; with lists of what can wait, the module in parts.
+fn bindgen(workspace: &Workspace, module: &Path, folder: &Path, lists: &[PathBuf]) -> Result<(), Failure> {
     let mut run = workspace.cargo(&["run", "--quiet", "--package", "bindgen", "--"]);
     shell::run(
-        run.arg(module).arg(folder).args(later),
+        run.arg(module).arg(folder).args(lists),
         "Mend what is reported above, then `cargo xtask web`.",
     )
 }

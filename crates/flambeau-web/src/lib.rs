@@ -7,11 +7,13 @@
 //! - `handles`: the tensors JavaScript holds, and what a training step does with them;
 //! - `args`, `methods`: what ops are called with, and the methods that structured primitives do not bring along, from which the
 //!   TypeScript is generated;
+//! - `arrays`: functions that few pages need, and transforms of functions;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
 //! - `tensor`, `layers`, `optim`, `amp`, `files`, `kernel`, `device`: the calls.
 
 mod amp;
 mod args;
+mod arrays;
 mod catalogue;
 mod device;
 mod files;

@@ -1,6 +1,7 @@
 //! Tensors for JavaScript: making, calling, reading, derivatives.
 
 use crate::args::{args, generator, new_generator};
+use crate::arrays;
 use crate::device::{current, device};
 use crate::handles::{self, argument};
 use crate::methods;
@@ -34,7 +35,10 @@ pub fn call_many(number: usize, tensors: &[u32], numbers: &[f64]) -> Result<Vec<
 }
 
 fn run(number: usize, tensors: &[u32], numbers: &[f64]) -> flambeau::Result<Vec<Tensor>> {
-    let call = number.checked_sub(elementwise_count()).and_then(methods::call);
+    let call = match number {
+        0..arrays::GROUP => number.checked_sub(elementwise_count()).and_then(methods::call),
+        _ => arrays::call(number),
+    };
     let call = call.ok_or_else(|| argument("call", format!("there is no method {number}")))?;
     let mut output = Vec::new();
     call(&mut args(tensors, numbers), &mut output)?;

@@ -263,6 +263,15 @@ impl Output for (Tensor, Tensor) {
     }
 }
 
+impl Output for (Tensor, Tensor, Tensor) {
+    const TYPE: &'static str = "[Tensor, Tensor, Tensor]";
+    const CALLER: &'static str = "three";
+
+    fn give(self, to: &mut Vec<Tensor>) {
+        to.extend([self.0, self.1, self.2]);
+    }
+}
+
 impl Output for Vec<Tensor> {
     const TYPE: &'static str = "Tensor[]";
     const CALLER: &'static str = "many";

@@ -7,6 +7,8 @@ import { build } from "esbuild";
 process.chdir(new URL("..", import.meta.url).pathname);
 execFileSync("node", ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json", "--emitDeclarationOnly"], { stdio: "inherit" });
 copyFileSync("src/wasm/flambeau.d.ts", "dist/wasm/flambeau.d.ts");
+/** What users import, by its place in `src` and `dist`. */
+const entries = ["index", "worker/index", "func", ...["fft", "linalg", "numeric", "random"].map((name) => `generated/${name}`)];
 const forms = {
   dist: [],
   "dist/node": [
@@ -18,7 +20,7 @@ const forms = {
 };
 for (const [outdir, plugins] of Object.entries(forms))
   await build({
-    entryPoints: { index: "src/index.ts", "worker/index": "src/worker/index.ts" },
+    entryPoints: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     outdir,
     plugins,
     bundle: true,

@@ -85,6 +85,13 @@ export class Args {
     return this;
   }
 
+  /** A word or a number. */
+  w(value: string | number): this {
+    if (typeof value === "string") return this.s(value);
+    this.numbers.push(0);
+    return this.n(value);
+  }
+
   /** A generator; the default one if there is none. */
   g(generator: Generator | undefined): this {
     this.numbers.push(generator?.number ?? 0);
@@ -128,7 +135,16 @@ export function many(op: number, { tensors, numbers }: Args): Tensor[] {
 
 /** Calls a method that gives two tensors. */
 export function two(op: number, args: Args): [Tensor, Tensor] {
-  const [first, second] = many(op, args);
-  if (first === undefined || second === undefined) throw new Error("flambeau: two tensors were expected");
-  return [first, second];
+  return some(op, args, 2) as [Tensor, Tensor];
+}
+
+/** Calls a function that gives three tensors. */
+export function three(op: number, args: Args): [Tensor, Tensor, Tensor] {
+  return some(op, args, 3) as [Tensor, Tensor, Tensor];
+}
+
+function some(op: number, args: Args, count: number): Tensor[] {
+  const found = many(op, args);
+  if (found.length !== count) throw new Error(`flambeau: ${count} tensors were expected`);
+  return found;
 }

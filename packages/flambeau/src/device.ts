@@ -2,7 +2,7 @@
 
 import { compiling } from "./compiling.js";
 import { atExit, wake } from "./parts.js";
-import { arrived, load, loadWhole, wasm, wasmBytes, type WasmSource } from "./wasm.js";
+import { arrived, load, loadPart, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
 export interface InitOptions {
@@ -190,7 +190,7 @@ async function choose(
 ): Promise<Device> {
   const { powerPreference, memoryLimit, onCompile } = options;
   const cpu = async (reason: string) => {
-    await loadWhole();
+    await loadPart("later");
     return new Device(await wasm().device_open(true, false, false, false, false, 0), reason);
   };
   if (found === undefined) return cpu("the CPU was asked for");

@@ -4,7 +4,7 @@ import type { Module } from "./nn/module.js";
 import type { Optimizer } from "./optim.js";
 import { adopt } from "./maker.js";
 import type { Tensor } from "./tensor.js";
-import { arrived, loadWhole, wasm } from "./wasm.js";
+import { arrived, loadPart, wasm } from "./wasm.js";
 
 /** Where bytes come from. */
 export type Source = Uint8Array | ArrayBuffer | Blob | string | URL;
@@ -91,14 +91,14 @@ export async function writeSafetensors(
   tensors: Record<string, Tensor>,
   metadata: Record<string, string> = {},
 ): Promise<Uint8Array> {
-  await loadWhole();
+  await loadPart("later");
   return arrived(wasm().safetensors_write(Object.keys(tensors), handles(tensors), JSON.stringify(metadata)));
 }
 
 /** The tensors of a safetensors file. */
 export async function readSafetensors(source: Source, options: FetchOptions = {}): Promise<Record<string, Tensor>> {
   const read = await bytes(source, options);
-  await loadWhole();
+  await loadPart("later");
   return named(wasm().safetensors_read(read));
 }
 
@@ -108,7 +108,7 @@ export async function writeCheckpoint(
   optimizer?: Optimizer,
   values: Record<string, unknown> = {},
 ): Promise<Uint8Array> {
-  await loadWhole();
+  await loadPart("later");
   const state = model.stateDict();
   return arrived(wasm().checkpoint_write(Object.keys(state), handles(state), optimizer?.number ?? 0, JSON.stringify(values)));
 }
@@ -116,7 +116,7 @@ export async function writeCheckpoint(
 /** Takes a checkpoint up; returns the values that were saved with it. */
 export async function readCheckpoint(source: Source, model: Module, optimizer?: Optimizer): Promise<Record<string, unknown>> {
   const from = await bytes(source);
-  await loadWhole();
+  await loadPart("later");
   const read = wasm().checkpoint_read(from, optimizer?.number ?? 0);
   const values = JSON.parse(read.text) as Record<string, unknown>;
   model.loadStateDict(named(read));

@@ -10,4 +10,4 @@ export * as bindings from "./wasm-node/flambeau.js";
 export const first = (): URL | Uint8Array<ArrayBuffer> => readFileSync(new URL("./flambeau_bg.wasm", import.meta.url));
 /** Does something when the process ends. */
 export const atExit = (end: () => void): void => process.once("exit", end);
-export const second: URL | undefined = undefined;
+export const others: readonly URL[] = [];

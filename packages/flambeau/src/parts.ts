@@ -1,4 +1,4 @@
-/** Where the WebAssembly module lies, in the form for pages: small, and in two parts. */
+/** Where the WebAssembly module lies, in the form for pages: small, and in parts. */
 
 export { compilerOf, wake } from "./compiler.js";
 export * as bindings from "./wasm/flambeau.js";
@@ -7,4 +7,11 @@ export * as bindings from "./wasm/flambeau.js";
 export const first = (): URL | Uint8Array<ArrayBuffer> => new URL("./wasm/flambeau_bg.wasm", import.meta.url);
 /** Does something when the process ends: a page has none. */
 export const atExit: (end: () => void) => void = () => undefined;
-export const second: URL | undefined = new URL("./wasm/flambeau_later.wasm", import.meta.url);
+/** The others, in the order of their numbers. Bundlers find them by these very expressions. */
+export const others: readonly URL[] = [
+  new URL("./wasm/flambeau_later.wasm", import.meta.url),
+  new URL("./wasm/flambeau_fft.wasm", import.meta.url),
+  new URL("./wasm/flambeau_linalg.wasm", import.meta.url),
+  new URL("./wasm/flambeau_func.wasm", import.meta.url),
+  new URL("./wasm/flambeau_numeric.wasm", import.meta.url),
+];

@@ -1,12 +1,13 @@
 /**
  * The WebAssembly module: loaded once, by `init`.
  *
- * For pages it comes in two parts that share one memory. The first is enough to train the usual small models on a GPU.
- * The second (the CPU backend, files, rarer layers, losses and ops) is fetched in the background after the first
- * training step; what needs it sooner gets it at once. Node has it whole, and compiled for speed.
+ * For pages it comes in parts that share one memory. The first is enough to train the usual small models on a GPU. The second
+ * (the CPU backend, files, rarer layers, losses and ops) is fetched in the background after the first training step. Others
+ * (Fourier transforms, linear algebra, …) are fetched, after the second, when they are first used. What needs a part sooner gets it at
+ * once. Node has the module whole, and compiled for speed.
  */
 
-import { bindings, first as firstPlace, second } from "./parts.js";
+import { bindings, first as firstPlace, others } from "./parts.js";
 
 export type Bindings = typeof bindings;
 
@@ -15,9 +16,19 @@ export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Mo
 
 let loading: Promise<void> | undefined;
 let first: WebAssembly.Exports | undefined;
-let later: Promise<void> | undefined;
-let laterPlace = second;
-let isWhole = second === undefined;
+
+/** The parts after the first, in the order of their numbers. */
+const NAMES = ["later", "fft", "linalg", "func", "numeric"] as const;
+/** A part that is fetched when it is used, by name. */
+export type PartName = (typeof NAMES)[number];
+
+interface Part {
+  place: URL;
+  coming?: Promise<void>;
+  exports?: WebAssembly.Exports;
+}
+/** By number; none where the module is whole. */
+const parts: (Part | undefined)[] = [undefined, ...others.map((place) => ({ place }))];
 
 /** The module's calls; an error before `init`. */
 export function wasm(): Bindings {
@@ -36,13 +47,36 @@ export function load(source?: WasmSource): Promise<void> {
   return loading;
 }
 
-/** Loads the second part unless it is there. */
-export function loadWhole(): Promise<void> {
-  later ??= fetchWhole().catch((error: unknown) => {
-    later = undefined;
+/** Loads a part, after the second, unless it is there. */
+export function loadPart(name: PartName): Promise<void> {
+  return loaded(NAMES.indexOf(name) + 1);
+}
+
+function loaded(number: number): Promise<void> {
+  const part = parts[number];
+  if (part === undefined) return Promise.resolve();
+  part.coming ??= come(part, number).catch((error: unknown) => {
+    delete part.coming;
     throw error;
   });
-  return later;
+  return part.coming;
+}
+
+async function come(part: Part, number: number): Promise<void> {
+  if (part.exports !== undefined) return;
+  const above = number > 1 ? loaded(1) : undefined;
+  const module = await compiled(part.place);
+  await above;
+  enter(part, module);
+}
+
+/** Makes a part one with those above it: it puts its functions into the first part's table, and its data into memory. Only once, or
+ * what has been written there since would be lost. */
+function enter(part: Part, module: WebAssembly.Module): void {
+  if (part.exports !== undefined) return;
+  if (first === undefined) throw new Error("flambeau: await init() first");
+  const above = parts[1]?.exports;
+  part.exports = new WebAssembly.Instance(module, above === undefined ? { p0: first } : { p0: first, p1: above }).exports;
 }
 
 let isAsked = false;
@@ -52,23 +86,25 @@ export function loadSoon(): void {
   if (isAsked) return;
   isAsked = true;
   // Should that fail, whatever needs it will try again and say so.
-  setTimeout(() => loadWhole().catch(() => undefined), 0);
+  setTimeout(() => loadPart("later").catch(() => undefined), 0);
 }
 
 async function start(source?: WasmSource): Promise<void> {
   const place = source ?? firstPlace();
-  if (source !== undefined && laterPlace !== undefined) laterPlace = besides(source) ?? laterPlace;
+  for (const [number, part] of parts.entries()) {
+    if (part !== undefined && source !== undefined) part.place = besides(source, number) ?? part.place;
+  }
   const module = await compiled(place);
-  const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), later: { load: loadWholeNow } });
+  const instance = await WebAssembly.instantiate(module, { ...bindings.imports(), parts: { load: loadNow } });
   bindings.finish(instance, module);
   bindings.on_panic(endWaits);
   first = instance.exports;
   // Outside of browsers nothing is fetched, and there is no way to read a file at once that all runtimes share.
-  if (laterPlace !== undefined && isFile(laterPlace)) await loadWhole();
+  await Promise.all(parts.map((part, number) => (part !== undefined && isFile(part.place) ? loaded(number) : undefined)));
 }
 
-/** Where the second part lies: beside the first, unless that has no address or another name. */
-function besides(place: WasmSource): URL | undefined {
+/** Where another part lies: beside the first, unless that has no address or another name. */
+function besides(place: WasmSource, number: number): URL | undefined {
   const address =
     typeof place === "string" || place instanceof URL
       ? place
@@ -76,8 +112,9 @@ function besides(place: WasmSource): URL | undefined {
         ? place.url
         : "";
   const base = (globalThis as { location?: { href: string } }).location?.href ?? import.meta.url;
-  // A bundler that has renamed the first part has renamed the second too, and knows it by the address in this file.
-  return /\bflambeau_bg\.wasm$/.test(String(address)) ? new URL("flambeau_later.wasm", new URL(address, base)) : undefined;
+  // A bundler that has renamed the first part has renamed the others too, and knows them by the addresses in `parts.ts`.
+  if (!/\bflambeau_bg\.wasm$/.test(String(address))) return undefined;
+  return new URL(`flambeau_${NAMES[number - 1]}.wasm`, new URL(address, base));
 }
 
 async function compiled(place: WasmSource): Promise<WebAssembly.Module> {
@@ -109,31 +146,19 @@ async function file(place: URL): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await readFile(place));
 }
 
-async function fetchWhole(): Promise<void> {
-  if (isWhole || laterPlace === undefined) return;
-  const module = await compiled(laterPlace);
-  await WebAssembly.instantiate(module, imports());
-  isWhole = true;
-}
-
-/** What the second part needs: it puts its functions into the first part's table as it is instantiated. */
-function imports(): WebAssembly.Imports {
-  if (first === undefined) throw new Error("flambeau: await init() first");
-  return { first };
-}
-
-/** Called by the module when it needs its second part and cannot wait. */
-function loadWholeNow(): void {
-  if (isWhole || laterPlace === undefined) return;
+/** Called by the module when it needs a part and cannot wait. */
+function loadNow(number: number): void {
+  const part = parts[number];
+  if (part === undefined || part.exports !== undefined) return;
+  if (number > 1) loadNow(1);
   const request = new XMLHttpRequest();
-  request.open("GET", laterPlace, false);
+  request.open("GET", part.place, false);
   // Pages cannot ask for bytes at once, but for text whose characters are bytes.
   request.overrideMimeType("text/plain; charset=x-user-defined");
   request.send();
-  if (request.status !== 200) throw new Error(`flambeau: ${String(laterPlace)}: HTTP ${request.status}`);
+  if (request.status !== 200) throw new Error(`flambeau: ${String(part.place)}: HTTP ${request.status}`);
   const bytes = Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 0xff);
-  void new WebAssembly.Instance(new WebAssembly.Module(bytes), imports());
-  isWhole = true;
+  enter(part, new WebAssembly.Module(bytes));
 }
 
 /** The bytes of the module's own memory. */

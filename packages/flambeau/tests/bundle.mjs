@@ -27,16 +27,18 @@ const bundle = (names, place) =>
       {
         name: "the package",
         setup: (esbuild) =>
-          esbuild.onResolve({ filter: /^flambeau(\/worker)?$/ }, ({ path }) => ({ path: place(path), external: true })),
+          esbuild.onResolve({ filter: /^flambeau(\/\w+)?$/ }, ({ path }) => ({ path: place(path), external: true })),
       },
     ],
     logLevel: "warning",
   });
 
-const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js" };
+/** Where a name of the package leads to in `dist`. */
+const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js", "flambeau/func": "func.js" };
+const file = (name) => FILES[name] ?? `${name.replace("flambeau", "generated")}.js`;
 
 /** Bundles scripts of pages and workers. Workers know no import maps: in browsers the package is named by its address. */
-export const bundlePages = (names) => bundle(names, (name) => `/packages/flambeau/dist/${FILES[name]}`);
+export const bundlePages = (names) => bundle(names, (name) => `/packages/flambeau/dist/${file(name)}`);
 
 /** Bundles scripts for Node. */
 export const bundleForNode = (names) => bundle(names, (name) => name);

@@ -1,28 +1,30 @@
-//! `bindgen <module.wasm> <folder> [<later.txt>]`: writes a module's JavaScript and its final WebAssembly, as the program
-//! `wasm-bindgen --target web` does. With a list of what can wait, the latter comes in two parts: what a page needs to
-//! train at once, and what it may need later (`split.rs`).
+//! `bindgen <module.wasm> <folder> [<part.txt>...]`: writes a module's JavaScript and its final WebAssembly, as the program
+//! `wasm-bindgen --target web` does. With lists of what can wait, the latter comes in parts (`split.rs`): what a page needs to
+//! train at once, what it may need later, of which the first list tells, and what few pages need, a list for each.
 //!
 //! It is part of the workspace so that its version follows from the same lock file as the crate it must match, and
 //! nothing has to be installed.
 
+mod cut;
+mod links;
 mod rules;
 mod split;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
+use links::Links;
 use rules::Rules;
 use wasm_bindgen_cli_support::Bindgen;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let written = match &args[..] {
-        [module, folder] => write(Path::new(module), Path::new(folder), None),
-        [module, folder, later] => write(Path::new(module), Path::new(folder), Some(Path::new(later))),
-        _ => Err("usage: bindgen <module.wasm> <folder> [<later.txt>]".into()),
+        [module, folder, lists @ ..] => write(module, folder, lists),
+        _ => Err("usage: bindgen <module.wasm> <folder> [<part.txt>...]".into()),
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,38 +35,58 @@ fn main() -> ExitCode {
     }
 }
 
-fn write(module: &Path, folder: &Path, later: Option<&Path>) -> Result<()> {
+fn write(module: &Path, folder: &Path, lists: &[PathBuf]) -> Result<()> {
     Bindgen::new()
         .input_path(module)
         .web(true)?
         .typescript(true)
         .demangle(false)
-        .remove_name_section(later.is_none())
+        .remove_name_section(lists.is_empty())
         .remove_producers_section(true)
         .omit_default_module_path(true)
         .out_name("flambeau")
         .generate(folder)?;
     open_loader(folder)?;
-    let Some(later) = later else { return Ok(()) };
-    let text = fs::read_to_string(later).map_err(|error| format!("{}: {error}", later.display()))?;
-    let rules = Rules::parse(&text);
-    let whole = folder.join("flambeau_bg.wasm");
-    let module = fs::read(&whole)?;
-    let idle = rules.idle(&split::names(&module)?);
-    if !idle.is_empty() {
-        let lines = idle.join("\n  ");
-        return Err(format!(
-            "{}: these lines are part of no function's name; mend or remove them:\n  {lines}",
-            later.display()
-        )
-        .into());
+    if lists.is_empty() {
+        return Ok(());
     }
-    let parts = split::split(&module, |name| rules.moves(name))?;
-    fs::write(&whole, parts.first)?;
-    Ok(fs::write(folder.join("flambeau_later.wasm"), parts.later)?)
+    let linked = fs::read(module).map_err(|error| format!("{}: {error}", module.display()))?;
+    let links = Links::read(&linked)?;
+    let whole = folder.join("flambeau_bg.wasm");
+    let bound = fs::read(&whole)?;
+    let names = split::names(&bound)?;
+    let rules = lists.iter().map(|list| rules(list, &names)).collect::<Result<Vec<_>>>()?;
+    // Lists of later parts are about less.
+    let ruled = |name: &str| Some(rules.iter().rposition(|rules| rules.moves(name))? + 1);
+    let parts = split::split(&bound, &links, lists.len() + 1, ruled)?;
+    let places = lists.iter().map(|list| folder.join(part_name(list)));
+    for (place, part) in std::iter::once(whole).chain(places).zip(parts) {
+        fs::write(place, part)?;
+    }
+    Ok(())
 }
 
-/// Lets the package instantiate the module itself, with the import that the second part needs.
+/// The file of the part that a list is about.
+fn part_name(list: &Path) -> String {
+    format!("flambeau_{}.wasm", list.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+/// Reads a list; a line of it that is part of no function's name is an error.
+fn rules(list: &Path, names: &[String]) -> Result<Rules> {
+    let text = fs::read_to_string(list).map_err(|error| format!("{}: {error}", list.display()))?;
+    let rules = Rules::parse(&text);
+    match rules.idle(names) {
+        idle if idle.is_empty() => Ok(rules),
+        idle => Err(format!(
+            "{}: these lines are part of no function's name; mend or remove them:\n  {}",
+            list.display(),
+            idle.join("\n  ")
+        )
+        .into()),
+    }
+}
+
+/// Lets the package instantiate the module itself, with the import that the other parts need.
 fn open_loader(folder: &Path) -> Result<()> {
     let append = |name: &str, line: &str| -> Result<()> {
         let path = folder.join(name);

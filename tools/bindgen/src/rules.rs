@@ -1,6 +1,6 @@
-//! Which functions a page can wait for: a list of parts of their readable names.
+//! Which functions belong to a part of the module: a list of parts of their readable names.
 
-/// The lines of `later.txt`.
+/// The lines of a part's list.
 pub struct Rules {
     later: Vec<String>,
     first: Vec<String>,
@@ -8,7 +8,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// A line is part of a name; after `!`, of names that stay although another line matches; after `!!`, of names that move
+    /// A line is part of a name; after `!`, of names that do not although another line matches; after `!!`, of names that move
     /// although one with `!` matches. `#` begins a comment.
     pub fn parse(text: &str) -> Self {
         let mut rules = Self { later: Vec::new(), first: Vec::new(), later_still: Vec::new() };
@@ -24,7 +24,7 @@ impl Rules {
         rules
     }
 
-    /// Whether the function of this name is in the second part.
+    /// Whether the function of this name is in the part.
     pub fn moves(&self, name: &str) -> bool {
         let fits = |lines: &[String]| lines.iter().any(|part| name.contains(part.as_str()));
         fits(&self.later_still) || fits(&self.later) && !fits(&self.first)

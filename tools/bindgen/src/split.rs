@@ -1,46 +1,39 @@
-//! Cuts a module in two: what a page needs to train at once, and what it may need later.
+//! Cuts a module into parts: what a page needs to train at once, and what it may need later.
 //!
-//! Both parts share memory, table and globals, so the cut changes nothing but when code arrives. A function that moved
-//! leaves a stand-in of a few bytes behind: it asks JavaScript for the second part (import `later.load`, which must have
-//! instantiated it when it returns) and calls the function through its place in the table. Where the second part is
-//! there, its functions stand in the table themselves.
-//!
-//! Which large functions move is said by name; what only they call moves along.
+//! The parts share memory, tables and globals, so the cut (`cut.rs`) changes nothing but when code and data arrive. A function
+//! that lies in no part above has a stand-in of a few bytes: it asks JavaScript for the function's part (import
+//! `parts.load`, which must have instantiated it and all above it when it returns) and calls the function through its place in
+//! the table. Where the part is there, its functions stand in the table themselves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use walrus::ir::{self, Visitor, dfs_in_order};
 use walrus::{
-    ConstExpr, ElementItems, ElementKind, ExportItem, FunctionBuilder, FunctionId, FunctionKind, GlobalId,
-    GlobalKind, ImportedFunction, Module, ModuleConfig, TableId, ValType,
+    ConstExpr, DataKind, ElementItems, ElementKind, FunctionBuilder, FunctionId, FunctionKind, GlobalId,
+    GlobalKind, ImportedFunction, Module, ModuleConfig, TableId, ValType, ir,
 };
+
+use crate::cut::{Cut, Part, function_table, has, readable_name};
+use crate::links::Links;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// The namespace in which the second part finds what the first exports.
-const FIRST: &str = "first";
-
-/// Instructions from which on a function's name is believed. Of small functions that compile alike the compiler keeps one,
-/// under the name of any: they move only with all their callers.
-const OWN_SIZE: u64 = 45;
-
-/// Small methods whose names are believed all the same: there are thousands of them.
-const OWN_METHODS: &str = "<flambeau::";
-
-/// The two modules, ready to be written.
-pub struct Parts {
-    pub first: Vec<u8>,
-    pub later: Vec<u8>,
-}
-
-/// Splits a module that still has its names; `moves` is asked for the readable name of each function.
-pub fn split(wasm: &[u8], moves: impl Fn(&str) -> bool) -> Result<Parts> {
-    let mut module = parse(wasm)?;
-    let cut = Cut::new(&module, moves)?;
-    cut.keep_first(&mut module)?;
-    let mut later = parse(wasm)?;
-    cut.keep_later(&mut later)?;
-    Ok(Parts { first: module.emit_wasm(), later: later.emit_wasm() })
+/// Splits a module that still has its names into `parts` parts, ready to be written; `ruled` is asked where the function of a
+/// readable name belongs.
+pub fn split(
+    wasm: &[u8],
+    links: &Links,
+    parts: usize,
+    ruled: impl Fn(&str) -> Option<Part>,
+) -> Result<Vec<Vec<u8>>> {
+    let cut = Cut::new(&parse(wasm)?, links, parts, ruled)?;
+    let shared = Shared::new(&cut, parts);
+    (0..parts)
+        .map(|part| {
+            let mut module = parse(wasm)?;
+            Maker { cut: &cut, shared: &shared, part }.keep(&mut module)?;
+            Ok(module.emit_wasm())
+        })
+        .collect()
 }
 
 /// The readable names of a module's functions.
@@ -48,148 +41,160 @@ pub fn names(wasm: &[u8]) -> Result<Vec<String>> {
     Ok(parse(wasm)?.funcs.iter().map(readable_name).collect())
 }
 
-fn readable_name(function: &walrus::Function) -> String {
-    format!("{:#}", rustc_demangle::demangle(function.name.as_deref().unwrap_or_default()))
-}
-
 fn parse(wasm: &[u8]) -> Result<Module> {
-    Ok(ModuleConfig::new()
+    let mut module = ModuleConfig::new()
         .generate_name_section(false)
         .generate_producers_section(false)
         .generate_dwarf(false)
-        .parse(wasm)?)
+        .parse(wasm)?;
+    // What the linker noted, of debug sections too, which no longer holds.
+    let is_noted = |name: &str| name == "linking" || name.starts_with("reloc.");
+    let noted = module.customs.iter().filter(|(_, section)| is_noted(section.name()));
+    for id in noted.map(|(id, _)| id).collect::<Vec<_>>() {
+        module.customs.delete(id);
+    }
+    Ok(module)
 }
 
-/// Where the module is cut. Functions and globals go by their position, which is the same each time it is parsed.
-struct Cut {
-    /// Places in the function table of those that the first part can call.
-    slots: BTreeMap<u64, usize>,
-    /// Functions of the first part that the second calls, and under which name.
-    shared: BTreeMap<usize, String>,
-    /// Globals that the second part uses, and under which name.
+/// The namespace in which a part finds what another exports.
+fn namespace(part: Part) -> String {
+    format!("p{part}")
+}
+
+/// What parts take from those above them, by the part that has it: the name of each export.
+struct Shared {
+    functions: Vec<BTreeMap<usize, String>>,
     globals: BTreeMap<usize, String>,
-    /// Places in the table, with those added.
-    table_size: u64,
+    /// The parts that stand-ins outside of the first part ask for.
+    asked: BTreeMap<Part, String>,
 }
 
-/// What one function mentions.
-#[derive(Default)]
-struct Mentions {
-    functions: Vec<FunctionId>,
-    references: Vec<FunctionId>,
-    globals: Vec<GlobalId>,
-}
-
-impl<'instr> Visitor<'instr> for Mentions {
-    fn visit_function_id(&mut self, function: &FunctionId) {
-        self.functions.push(*function);
-    }
-    fn visit_ref_func(&mut self, instr: &ir::RefFunc) {
-        self.references.push(instr.func);
-    }
-    fn visit_global_id(&mut self, global: &GlobalId) {
-        self.globals.push(*global);
-    }
-}
-
-impl Cut {
-    fn new(module: &Module, moves: impl Fn(&str) -> bool) -> Result<Self> {
-        let functions: Vec<&walrus::Function> = module.funcs.iter().collect();
-        let position: HashMap<FunctionId, usize> =
-            functions.iter().enumerate().map(|(at, function)| (function.id(), at)).collect();
-        let global_position: HashMap<GlobalId, usize> =
-            module.globals.iter().enumerate().map(|(at, global)| (global.id(), at)).collect();
-        let mentions: Vec<Mentions> = functions.iter().map(|function| mentions(function)).collect();
-
-        // A function whose reference is taken stays; so does what runs first.
-        let mut stays = vec![false; functions.len()];
-        for function in mentions.iter().flat_map(|of| &of.references).chain(&module.start) {
-            stays[position[function]] = true;
-        }
-        let table = function_table(module)?;
-        let mut in_table: BTreeMap<u64, usize> = BTreeMap::new();
-        for (slot, function) in table_entries(module, table)? {
-            in_table.insert(slot, position[&function]);
-        }
-        let mut reachable = stays.clone();
-        for at in in_table.values() {
-            reachable[*at] = true;
-        }
-        for export in module.exports.iter() {
-            if let ExportItem::Function(function) = export.item {
-                reachable[position[&function]] = true;
-            }
-        }
-
-        let mut moved: Vec<bool> = functions
-            .iter()
-            .enumerate()
-            .map(|(at, function)| {
-                let name = readable_name(function);
-                let FunctionKind::Local(local) = &function.kind else { return false };
-                let is_own = local.size() >= OWN_SIZE || name.starts_with(OWN_METHODS);
-                is_own && !stays[at] && moves(&name)
-            })
-            .collect();
-        let calls: Vec<Vec<usize>> = mentions
-            .iter()
-            .map(|of| of.functions.iter().map(|function| position[function]).collect())
-            .collect();
-        move_along(&mut moved, &calls, |at| {
-            !reachable[at] && matches!(functions[at].kind, FunctionKind::Local(_))
-        });
-
-        let mut needs_slot = vec![false; functions.len()];
-        for export in module.exports.iter() {
-            if let ExportItem::Function(function) = export.item {
-                needs_slot[position[&function]] = true;
-            }
-        }
-        let mut shared = BTreeMap::new();
-        let mut globals = BTreeMap::new();
-        for (at, called) in calls.iter().enumerate() {
-            for &callee in called {
-                if moved[at] && !moved[callee] {
-                    let name = format!("f{}", shared.len());
-                    shared.entry(callee).or_insert(name);
-                }
-                needs_slot[callee] |= !moved[at];
-            }
-            if moved[at] {
-                for global in &mentions[at].globals {
-                    let name = format!("g{}", globals.len());
-                    globals.entry(global_position[global]).or_insert(name);
+impl Shared {
+    fn new(cut: &Cut, parts: usize) -> Self {
+        let mut shared = Shared {
+            functions: vec![BTreeMap::new(); parts],
+            globals: BTreeMap::new(),
+            asked: BTreeMap::new(),
+        };
+        for (part, (functions, globals)) in cut.used.iter().enumerate() {
+            for &function in functions {
+                let from = source(cut, part, function);
+                if from != part {
+                    let name = format!("f{}", shared.functions[from].len());
+                    shared.functions[from].entry(function).or_insert(name);
                 }
             }
+            for &global in globals.iter().filter(|_| part != 0) {
+                let name = format!("g{}", shared.globals.len());
+                shared.globals.entry(global).or_insert(name);
+            }
         }
-
-        let mut table_size = module.tables.get(table).initial;
-        let mut slots: BTreeMap<u64, usize> = in_table.into_iter().filter(|(_, at)| moved[*at]).collect();
-        for at in slots.values() {
-            needs_slot[*at] = false;
+        for (function, (part, _)) in &cut.stand_ins {
+            if *part != 0 {
+                let wanted = cut.owner[*function];
+                shared.asked.insert(wanted, format!("n{wanted}"));
+            }
         }
-        for at in (0..functions.len()).filter(|at| moved[*at] && needs_slot[*at]) {
-            slots.insert(table_size, at);
-            table_size += 1;
-        }
-        Ok(Self { slots, shared, globals, table_size })
+        shared
     }
+}
 
-    /// Makes the first part of the module.
-    fn keep_first(&self, module: &mut Module) -> Result<()> {
+/// The part from which another has a function or its stand-in.
+fn source(cut: &Cut, part: Part, function: usize) -> Part {
+    let owner = cut.owner[function];
+    if has(owner, part) { owner } else { cut.stand_ins[&function].0 }
+}
+
+/// Makes one part of the whole module.
+struct Maker<'a> {
+    cut: &'a Cut,
+    shared: &'a Shared,
+    part: Part,
+}
+
+impl Maker<'_> {
+    fn keep(&self, module: &mut Module) -> Result<()> {
         let functions: Vec<FunctionId> = module.funcs.iter().map(|function| function.id()).collect();
         let globals: Vec<GlobalId> = module.globals.iter().map(|global| global.id()).collect();
         let table = function_table(module)?;
-        self.grow(module, table);
-        let need = need_later(module);
-        for (slot, at) in &self.slots {
-            let stand_in = stand_in(module, functions[*at], need, table, *slot)?;
-            module.funcs.get_mut(functions[*at]).kind = FunctionKind::Local(stand_in);
+        if self.part != 0 {
+            self.clear(module);
         }
-        for (at, name) in &self.shared {
+        self.put_data(module)?;
+        self.put_stand_ins(module, &functions, table)?;
+        match self.part {
+            0 => self.export_all(module, &globals)?,
+            _ => self.import_all(module, &functions, &globals)?,
+        }
+        for (at, name) in &self.shared.functions[self.part] {
             module.exports.add(name, functions[*at]);
         }
-        for (at, name) in &self.globals {
+        self.put_table(module, &functions, table)?;
+        walrus::passes::gc::run(module);
+        Ok(())
+    }
+
+    /// Takes out what only the first part has.
+    fn clear(&self, module: &mut Module) {
+        module.start = None;
+        for id in module.exports.iter().map(|export| export.id()).collect::<Vec<_>>() {
+            module.exports.delete(id);
+        }
+    }
+
+    /// The memory that this part fills.
+    fn put_data(&self, module: &mut Module) -> Result<()> {
+        let memory = module.get_memory_id()?;
+        for id in module.data.iter().map(|data| data.id()).collect::<Vec<_>>() {
+            module.data.delete(id);
+        }
+        module.memories.get_mut(memory).data_segments.clear();
+        for (at, bytes) in &self.cut.data[self.part] {
+            let offset = ConstExpr::Value(ir::Value::I32(*at as i32));
+            let id = module.data.add(DataKind::Active { memory, offset }, bytes.clone());
+            module.memories.get_mut(memory).data_segments.insert(id);
+        }
+        Ok(())
+    }
+
+    /// Puts stand-ins in place of functions of other parts, and in the first the functions that ask for parts.
+    fn put_stand_ins(&self, module: &mut Module, functions: &[FunctionId], table: TableId) -> Result<()> {
+        let own = self.cut.stand_ins.iter().filter(|(_, (part, _))| *part == self.part);
+        let own: Vec<(usize, u64)> = own.map(|(at, (_, slot))| (*at, *slot)).collect();
+        let mut wanted: Vec<Part> = own.iter().map(|(at, _)| self.cut.owner[*at]).collect();
+        if self.part == 0 {
+            wanted.extend(self.shared.asked.keys());
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut ask: BTreeMap<Part, FunctionId> = BTreeMap::new();
+        if self.part == 0 && !wanted.is_empty() {
+            let ty = module.types.add(&[ValType::I32], &[]);
+            let (load, _) = module.add_import_func("parts", "load", ty);
+            for part in wanted {
+                ask.insert(part, need(module, load, part)?);
+            }
+            for (part, name) in &self.shared.asked {
+                module.exports.add(name, ask[part]);
+            }
+        } else {
+            let ty = module.types.add(&[], &[]);
+            for part in wanted {
+                let (need, _) = module.add_import_func(&namespace(0), &self.shared.asked[&part], ty);
+                ask.insert(part, need);
+            }
+        }
+        for (at, slot) in own {
+            let need = ask[&self.cut.owner[at]];
+            let stand_in = stand_in(module, functions[at], need, table, slot)?;
+            replace(module, functions[at], FunctionKind::Local(stand_in));
+        }
+        Ok(())
+    }
+
+    /// Lets other parts have memory, tables and globals.
+    fn export_all(&self, module: &mut Module, globals: &[GlobalId]) -> Result<()> {
+        for (at, name) in &self.shared.globals {
             module.exports.add(name, globals[*at]);
         }
         let memory = module.get_memory_id()?;
@@ -197,101 +202,71 @@ impl Cut {
         for (at, table) in tables(module).into_iter().enumerate() {
             module.exports.add(&format!("t{at}"), table);
         }
-        walrus::passes::gc::run(module);
         Ok(())
     }
 
-    /// Makes the second part of the module.
-    fn keep_later(&self, module: &mut Module) -> Result<()> {
-        let functions: Vec<FunctionId> = module.funcs.iter().map(|function| function.id()).collect();
-        let globals: Vec<GlobalId> = module.globals.iter().map(|global| global.id()).collect();
-        let table = function_table(module)?;
-        let memory = module.get_memory_id()?;
-        module.start = None;
-        for id in module.exports.iter().map(|export| export.id()).collect::<Vec<_>>() {
-            module.exports.delete(id);
-        }
-        for id in module.elements.iter().map(|element| element.id()).collect::<Vec<_>>() {
-            module.elements.delete(id);
-        }
-        for id in module.data.iter().map(|data| data.id()).collect::<Vec<_>>() {
-            module.data.delete(id);
-        }
-        for table in module.tables.iter_mut() {
-            table.elem_segments.clear();
-        }
-
-        for (at, name) in &self.shared {
+    /// Takes those, and functions, from the parts above.
+    fn import_all(&self, module: &mut Module, functions: &[FunctionId], globals: &[GlobalId]) -> Result<()> {
+        let (used, used_globals) = &self.cut.used[self.part];
+        for at in used {
+            let from = source(self.cut, self.part, *at);
+            if from == self.part {
+                continue;
+            }
             let function = functions[*at];
             let ty = module.funcs.get(function).ty();
-            let import = module.imports.add(FIRST, name, function);
-            if let FunctionKind::Import(old) = &module.funcs.get(function).kind {
-                module.imports.delete(old.import);
-            }
-            module.funcs.get_mut(function).kind = FunctionKind::Import(ImportedFunction { import, ty });
+            let import = module.imports.add(&namespace(from), &self.shared.functions[from][at], function);
+            replace(module, function, FunctionKind::Import(ImportedFunction { import, ty }));
         }
-        for (at, name) in &self.globals {
-            let import = module.imports.add(FIRST, name, globals[*at]);
+        for at in used_globals {
+            let import = module.imports.add(&namespace(0), &self.shared.globals[at], globals[*at]);
             module.globals.get_mut(globals[*at]).kind = GlobalKind::Import(import);
         }
-        let import = module.imports.add(FIRST, "m", memory);
-        let shared_memory = module.memories.get_mut(memory);
-        shared_memory.import = Some(import);
-        shared_memory.data_segments.clear();
-        self.grow(module, table);
+        let memory = module.get_memory_id()?;
+        let import = module.imports.add(&namespace(0), "m", memory);
+        module.memories.get_mut(memory).import = Some(import);
         for (at, table) in tables(module).into_iter().enumerate() {
-            let import = module.imports.add(FIRST, &format!("t{at}"), table);
+            let import = module.imports.add(&namespace(0), &format!("t{at}"), table);
             module.tables.get_mut(table).import = Some(import);
         }
+        Ok(())
+    }
 
-        for (start, run) in runs(&self.slots) {
+    /// Fills the table with the part's functions and stand-ins.
+    fn put_table(&self, module: &mut Module, functions: &[FunctionId], table: TableId) -> Result<()> {
+        let is_active =
+            |kind: &ElementKind| matches!(kind, ElementKind::Active { table: of, .. } if *of == table);
+        let gone = module.elements.iter().filter(|element| self.part != 0 || is_active(&element.kind));
+        for id in gone.map(|element| element.id()).collect::<Vec<_>>() {
+            module.elements.delete(id);
+        }
+        let entry = module.tables.get_mut(table);
+        entry.elem_segments.clear();
+        entry.initial = self.cut.table_size;
+        entry.maximum = entry.maximum.map(|most| most.max(self.cut.table_size));
+        let is_here = |slot: u64, at: usize| {
+            let stands_in = self.cut.stand_ins.get(&at).is_some_and(|(part, _)| *part == self.part);
+            // A stand-in does not stand where it looks itself.
+            self.cut.owner[at] == self.part || stands_in && slot < self.cut.taken
+        };
+        let own = self.cut.slots.iter().filter(|(slot, at)| is_here(**slot, **at));
+        for (start, run) in runs(own) {
             let items = run.into_iter().map(|at| functions[at]).collect();
             let offset = ConstExpr::Value(ir::Value::I32(i32::try_from(start)?));
             let segment =
                 module.elements.add(ElementKind::Active { table, offset }, ElementItems::Functions(items));
             module.tables.get_mut(table).elem_segments.insert(segment);
         }
-        walrus::passes::gc::run(module);
         Ok(())
     }
-
-    fn grow(&self, module: &mut Module, table: TableId) {
-        let table = module.tables.get_mut(table);
-        table.initial = self.table_size;
-        table.maximum = table.maximum.map(|most| most.max(self.table_size));
-    }
 }
 
-fn mentions(function: &walrus::Function) -> Mentions {
-    let mut found = Mentions::default();
-    if let FunctionKind::Local(local) = &function.kind {
-        dfs_in_order(&mut found, local, local.entry_block());
+/// Gives a function another body, or makes it another's.
+fn replace(module: &mut Module, function: FunctionId, kind: FunctionKind) {
+    if let FunctionKind::Import(old) = &module.funcs.get(function).kind {
+        module.imports.delete(old.import);
     }
-    found
-}
-
-/// Adds what is called by moved functions alone, and may move.
-fn move_along(moved: &mut [bool], calls: &[Vec<usize>], may_move: impl Fn(usize) -> bool) {
-    let mut callers_that_stay = vec![0_usize; moved.len()];
-    let mut is_called = vec![false; moved.len()];
-    for (at, called) in calls.iter().enumerate() {
-        for &callee in called {
-            is_called[callee] = true;
-            callers_that_stay[callee] += usize::from(!moved[at] && callee != at);
-        }
-    }
-    let mut ready: Vec<usize> = (0..moved.len())
-        .filter(|at| !moved[*at] && is_called[*at] && callers_that_stay[*at] == 0 && may_move(*at))
-        .collect();
-    while let Some(at) = ready.pop() {
-        moved[at] = true;
-        for &callee in calls[at].iter().filter(|callee| **callee != at) {
-            callers_that_stay[callee] -= 1;
-            if callers_that_stay[callee] == 0 && !moved[callee] && may_move(callee) {
-                ready.push(callee);
-            }
-        }
-    }
+    module.funcs.get_mut(function).kind = kind;
 }
 
 /// That of functions, and that of the values that JavaScript hands over.
@@ -299,48 +274,23 @@ fn tables(module: &Module) -> Vec<TableId> {
     module.tables.iter().map(|table| table.id()).collect()
 }
 
-/// The table through which functions are called.
-fn function_table(module: &Module) -> Result<TableId> {
-    module.tables.main_function_table()?.ok_or_else(|| "the module has no function table".into())
-}
-
-/// What stands where in the table.
-fn table_entries(module: &Module, table: TableId) -> Result<Vec<(u64, FunctionId)>> {
-    let mut entries = Vec::new();
-    for element in module.elements.iter() {
-        let ElementKind::Active { table: of, offset } = &element.kind else { continue };
-        if *of != table {
-            continue;
-        }
-        let (ConstExpr::Value(ir::Value::I32(start)), ElementItems::Functions(functions)) =
-            (offset, &element.items)
-        else {
-            return Err("a table segment is not a plain list of functions".into());
-        };
-        let start = u64::try_from(*start)?;
-        entries.extend(functions.iter().enumerate().map(|(at, function)| (start + at as u64, *function)));
-    }
-    Ok(entries)
-}
-
-/// Adds the function that gets the second part unless it is there.
-fn need_later(module: &mut Module) -> FunctionId {
-    let ty = module.types.add(&[], &[]);
-    let (load, _) = module.add_import_func("later", "load", ty);
+/// Adds the function that gets a part unless it is there.
+fn need(module: &mut Module, load: FunctionId, part: Part) -> Result<FunctionId> {
     let zero = ConstExpr::Value(ir::Value::I32(0));
     let is_there = module.globals.add_local(ValType::I32, true, false, zero);
+    let part = i32::try_from(part)?;
     let mut need = FunctionBuilder::new(&mut module.types, &[], &[]);
     need.func_body().global_get(is_there).if_else(
         None,
         |_| {},
         |missing| {
-            missing.call(load).i32_const(1).global_set(is_there);
+            missing.i32_const(part).call(load).i32_const(1).global_set(is_there);
         },
     );
-    need.finish(Vec::new(), &mut module.funcs)
+    Ok(need.finish(Vec::new(), &mut module.funcs))
 }
 
-/// A function of the same type that calls what the second part has put into a slot.
+/// A function of the same type that calls what the function's part has put into a slot.
 fn stand_in(
     module: &mut Module,
     function: FunctionId,
@@ -363,7 +313,7 @@ fn stand_in(
 }
 
 /// Neighbouring slots together.
-fn runs(slots: &BTreeMap<u64, usize>) -> Vec<(u64, Vec<usize>)> {
+fn runs<'a>(slots: impl Iterator<Item = (&'a u64, &'a usize)>) -> Vec<(u64, Vec<usize>)> {
     let mut runs: Vec<(u64, Vec<usize>)> = Vec::new();
     for (slot, at) in slots {
         match runs.last_mut() {

@@ -39,6 +39,7 @@ impl Layer {
 }
 
 /// A parameter or a buffer.
+#[derive(Clone)]
 pub enum Slot {
     Parameter(Parameter),
     Buffer(Buffer),
@@ -53,7 +54,8 @@ fn layer(number: u32) -> Fallible<std::rc::Rc<Layer>> {
     LAYERS.with(|layers| layers.get(number))
 }
 
-fn slot(number: u32) -> Fallible<std::rc::Rc<Slot>> {
+/// The parameter or the buffer with this number.
+pub fn slot(number: u32) -> Fallible<std::rc::Rc<Slot>> {
     SLOTS.with(|slots| slots.get(number))
 }
 

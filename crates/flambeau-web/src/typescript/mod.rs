@@ -1,7 +1,8 @@
 //! Writes the part of the package's and the app's TypeScript that follows from the library's tables, and checks that it
-//! is current: ops, layers, optimizers and schedules. `completeness` checks that the tables have everything.
+//! is current: ops, functions of arrays, layers, optimizers and schedules. `completeness` checks that the tables have everything.
 
 mod app;
+mod arrays;
 mod completeness;
 mod layers;
 mod ops;
@@ -12,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What has another name in JavaScript than the rules of names give it.
-const RENAMED: [(&str, &str); 2] = [("where_cond", "where"), ("adamw", "adamW")];
+const RENAMED: [(&str, &str); 3] = [("where_cond", "where"), ("adamw", "adamW"), ("delete", "deleteAt")];
 
 /// Methods that the library does not have by that name.
 const DESCRIBED: [(&str, &str); 2] = [
@@ -45,8 +46,11 @@ fn library() -> String {
     text
 }
 
-/// The sources of a folder.
+/// The sources of a folder, or of a file.
 fn sources(folder: &Path, text: &mut String) {
+    if folder.is_file() {
+        return text.push_str(&fs::read_to_string(folder).expect("a source"));
+    }
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("the sources").flatten().map(|entry| entry.path()).collect();
     entries.sort();
@@ -123,12 +127,21 @@ fn in_javascript(text: &str) -> String {
         plain.push_str(before);
         let link = after.split_once(']').and_then(|(inside, after)| {
             let target = after.strip_prefix('(').and_then(|after| after.split_once(')'));
-            inside.starts_with('`').then_some((inside, target.map_or(after, |(_, rest)| rest)))
+            let (target, after) = target.unwrap_or(("", after));
+            inside.starts_with('`').then_some((inside.trim_matches('`'), target, after))
         });
         match link {
-            Some((inside, after)) => {
-                let method = inside.trim_matches('`').strip_prefix("Tensor::");
-                plain += &method.map_or(inside.to_string(), |method| format!("`Tensor.{}`", camel(method)));
+            // What is said of a whole module, the package's file says at its head.
+            Some((_, target, after)) if target.starts_with("crate::") && plain.ends_with("See ") => {
+                plain.truncate(plain.trim_end_matches("See ").trim_end().len());
+                rest = after.strip_prefix('.').unwrap_or(after);
+            }
+            Some((inside, target, after)) => {
+                let is_method = ["Tensor::", "Generator::"].iter().any(|of| target.starts_with(of));
+                let method =
+                    inside.strip_prefix("Tensor::").map(|method| format!("Tensor.{}", camel(method)));
+                let own = if is_method { camel(inside) } else { inside.to_string() };
+                plain += &format!("`{}`", method.unwrap_or(own));
                 rest = after;
             }
             None => {
@@ -143,12 +156,14 @@ fn in_javascript(text: &str) -> String {
 /// What is generated: the files, and their texts.
 fn generated() -> Vec<(PathBuf, String)> {
     let package = root().join("packages/flambeau/src/generated");
-    vec![
+    let mut files = vec![
         (package.join("ops.ts"), ops::generate()),
         (package.join("layers.ts"), layers::generate()),
         (package.join("optimizers.ts"), optimizers::generate()),
         (root().join("web/src/work/generated/catalogue.ts"), app::generate()),
-    ]
+    ];
+    files.extend(arrays::generate());
+    files
 }
 
 #[test]
@@ -176,4 +191,6 @@ fn names_become_javascripts() {
 fn docs_become_javascripts() {
     let text = "As [`Tensor::max_pool2d`], or [`Conv`](crate::Conv), in [0, 1).";
     assert_eq!(in_javascript(text), "As `Tensor.maxPool2d`, or `Conv`, in [0, 1).");
+    let text = "What [`lu_solve`](Tensor::lu_solve) takes. See [`linalg`](crate::linalg).";
+    assert_eq!(in_javascript(text), "What `luSolve` takes.");
 }

@@ -7,7 +7,7 @@ use flambeau::calls::Param;
 use std::fmt::Write;
 
 /// `name: type = default` of one parameter, and how it is written into the call.
-fn parameter(param: &Param) -> (String, String) {
+pub fn parameter(param: &Param) -> (String, String) {
     let name = match camel(param.name).as_str() {
         "end" => "end".to_string(),
         name => name.to_string(),

@@ -2,6 +2,7 @@
 
 use super::{FftNorm, IRFFT, Named, RFFT, computed};
 use crate::error::{Error, Result};
+use crate::settings::words;
 use crate::tensor::{Tensor, twins};
 
 /// Which part of a convolution is wanted.
@@ -15,6 +16,8 @@ pub enum ConvolveMode {
     /// Where both overlap wholly: |N − K| + 1 numbers.
     Valid,
 }
+
+words!(ConvolveMode { "full" => Full, "same" => Same, "valid" => Valid });
 
 /// The next length that has factors 2, 3 and 5 only, and is even.
 fn quick_length(least: usize) -> usize {

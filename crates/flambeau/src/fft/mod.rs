@@ -38,6 +38,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dft::{Dft, Kind};
 use crate::op::structured::Listed;
+use crate::settings::words;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};
 
@@ -52,6 +53,8 @@ pub enum FftNorm {
     /// Forth has 1/n.
     Forward,
 }
+
+words!(FftNorm { "backward" => Backward, "ortho" => Ortho, "forward" => Forward });
 
 impl FftNorm {
     fn scale(self, n: usize, back: bool) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::orthogonal::thin_svd;
 use super::{in_full, require_matrices, require_square};
+use crate::calls::{Arg, Args};
 use crate::error::{Error, Result};
 use crate::shape::Dims;
 use crate::tensor::{Tensor, twins};
@@ -17,6 +18,24 @@ pub enum MatrixNorm {
     /// 1 and −1: the largest and the least sum of a column's absolute values; ∞ and −∞: of a row's; 2 and −2: the largest and the
     /// least singular value.
     Order(f64),
+}
+
+/// `"fro"`, `"nuc"` or a number.
+impl Arg for MatrixNorm {
+    const WRITER: &'static str = "w";
+
+    fn typescript() -> String {
+        "\"fro\" | \"nuc\" | number".to_string()
+    }
+
+    fn take(args: &mut Args) -> Result<Self> {
+        match args.take::<String>()?.as_str() {
+            "" => args.take().map(MatrixNorm::Order),
+            "fro" => Ok(MatrixNorm::Frobenius),
+            "nuc" => Ok(MatrixNorm::Nuclear),
+            other => Err(Error::argument("norm", format!("{other} is none of fro, nuc and a number"))),
+        }
+    }
 }
 
 impl From<f64> for MatrixNorm {

@@ -3,6 +3,7 @@
 use super::{of_host, rows_over};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::settings::words;
 use crate::shape::Dims;
 use crate::tensor::{Tensor, TensorOptions, twins};
 
@@ -38,6 +39,22 @@ pub enum QuantileMethod {
     MedianUnbiased,
     NormalUnbiased,
 }
+
+words!(QuantileMethod {
+    "linear" => Linear,
+    "lower" => Lower,
+    "higher" => Higher,
+    "nearest" => Nearest,
+    "midpoint" => Midpoint,
+    "inverted_cdf" => InvertedCdf,
+    "averaged_inverted_cdf" => AveragedInvertedCdf,
+    "closest_observation" => ClosestObservation,
+    "interpolated_inverted_cdf" => InterpolatedInvertedCdf,
+    "hazen" => Hazen,
+    "weibull" => Weibull,
+    "median_unbiased" => MedianUnbiased,
+    "normal_unbiased" => NormalUnbiased,
+});
 
 /// Between which elements a quantile lies, and how far from the first to the second.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@ use crate::op::elementwise::Operand;
 use crate::op::searchsorted::SearchSorted;
 use crate::op::structured::Apart;
 use crate::op::{Meta, Op, StructuredOp};
+use crate::settings::words;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, twins};
 use std::borrow::Borrow;
@@ -21,6 +22,8 @@ pub enum IndexMode {
     /// The nearest end.
     Clip,
 }
+
+words!(IndexMode { "raise" => Raise, "wrap" => Wrap, "clip" => Clip });
 
 impl IndexMode {
     /// Indexes into a dimension of this size.

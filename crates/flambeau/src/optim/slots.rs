@@ -368,7 +368,7 @@ impl Slots {
     }
 
     /// Hands the members of a chunk their f16 copies, as windows of one tensor.
-    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
     fn lower_copies(slots: &[Slot], chunk: &Chunk, lower: &Tensor) {
         for (&member, copy) in chunk.members.iter().zip(chunk.layout.windows(lower)) {
             let Slot { parameter, given, .. } = &slots[member];
@@ -386,7 +386,7 @@ impl Slots {
 
     /// Looks at every gradient, still scaled, unless that has been done. One number among them that is not finite, and no chunk
     /// changes, but for its count of skipped steps.
-    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
     fn skip_what_is_not_finite(&self, updates: &mut [ChunkUpdate], scaled: &mut ScaledStep) -> Result<()> {
         let finite = match &scaled.finite {
             Some(finite) => finite.clone(),
@@ -433,7 +433,7 @@ impl Slots {
 
     /// Looks at every gradient, then at every new value. One number among them that is not finite is a fault, and then no
     /// chunk changes: what is chosen depends on the checks of all chunks.
-    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
     fn refuse_what_is_not_finite(&self, updates: &mut [ChunkUpdate]) -> Result<()> {
         for what in ["gradient", "new value"] {
             let Some(all_finite) = self.all_finite(updates, what, true)? else { return Ok(()) };

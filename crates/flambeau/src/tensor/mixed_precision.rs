@@ -114,7 +114,7 @@ impl Autocast {
     }
 
     #[track_caller]
-    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
     fn cast_inputs(self, inputs: &[&Tensor]) -> Result<Box<Inside>> {
         let dtype = self.wanted(inputs);
         let mut cast = vec![None; inputs.len()];
@@ -208,7 +208,7 @@ impl Inside {
 
 /// Casts those of the inputs that are taken in another dtype.
 #[track_caller]
-#[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+#[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
 pub(crate) fn cast_all(dtype: Option<DType>, inputs: &[&Tensor], into: &mut [Option<Tensor>]) -> Result<()> {
     let Some(dtype) = dtype else { return Ok(()) };
     for (input, into) in inputs.iter().zip(into) {

@@ -327,7 +327,7 @@ impl Tensor {
 
     /// The f16 copy of a parameter that its optimizer has written with it, with the history of a cast. Asking makes the next
     /// update write one. On the CPU, where parts of a buffer are copies, there is none.
-    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+    #[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
     fn lower_copy(&self) -> Option<Tensor> {
         let Some(Edge::Leaf(leaf)) = self.edge.as_ref().filter(|_| !self.device().is_cpu()) else {
             return None;

@@ -644,12 +644,12 @@ export abstract class Ops {
     return one(143, args(this).d(dims).b(keepdim));
   }
 
-  /** `amax`: `x.max(..)` is PyTorch's `x.max()`. With positions it is `max_dim`. */
+  /** `amax`: `x.max(..)` is PyTorch's `x.max()`. With positions it is `maxDim`. */
   max(dims?: Dims): Tensor {
     return one(144, args(this).d(dims));
   }
 
-  /** `amin`: `x.min(..)` is PyTorch's `x.min()`. With positions it is `min_dim`. */
+  /** `amin`: `x.min(..)` is PyTorch's `x.min()`. With positions it is `minDim`. */
   min(dims?: Dims): Tensor {
     return one(145, args(this).d(dims));
   }
@@ -829,7 +829,7 @@ export abstract class Ops {
     return one(180, args(this).t(weight));
   }
 
-  /** x where x > 0, else a · x with a random in [lower, upper) for each element, as in training; in evaluation PyTorch uses `leaky_relu` with the mean slope. PyTorch's bounds are 1/8 and 1/3. */
+  /** x where x > 0, else a · x with a random in [lower, upper) for each element, as in training; in evaluation PyTorch uses `leakyRelu` with the mean slope. PyTorch's bounds are 1/8 and 1/3. */
   rrelu(lower: number = 1 / 8, upper: number = 1 / 3, generator?: Generator): Tensor {
     return one(181, args(this).n(lower).n(upper).g(generator));
   }
@@ -914,7 +914,7 @@ export abstract class Ops {
     return one(197, args(this).n(p).g(generator));
   }
 
-  /** `alpha_dropout` of whole channels of (N, C, …). */
+  /** `alphaDropout` of whole channels of (N, C, …). */
   featureAlphaDropout(p: number = 0.5, generator?: Generator): Tensor {
     return one(198, args(this).n(p).g(generator));
   }
@@ -949,7 +949,7 @@ export abstract class Ops {
     return one(204, args(this).n(factor));
   }
 
-  /** (…, C, H r, W r) to (…, C r², H, W): the pixels of r × r blocks become channels; the inverse of `pixel_shuffle`. */
+  /** (…, C, H r, W r) to (…, C r², H, W): the pixels of r × r blocks become channels; the inverse of `pixelShuffle`. */
   pixelUnshuffle(factor: number): Tensor {
     return one(205, args(this).n(factor));
   }
@@ -1209,17 +1209,17 @@ export abstract class Ops {
     return one(256, args(this).ns(kernel).ns(stride).ns(padding).ns(dilation).b(ceilMode));
   }
 
-  /** `max_pool1d`, and the position of every maximum in its row (I32). */
+  /** `maxPool1d`, and the position of every maximum in its row (I32). */
   maxPool1dWithIndices(kernel: Sizes, stride: Sizes = [], padding: Sizes = 0, dilation: Sizes = 1, ceilMode: boolean = false): [Tensor, Tensor] {
     return two(257, args(this).ns(kernel).ns(stride).ns(padding).ns(dilation).b(ceilMode));
   }
 
-  /** `max_pool2d`, and the position of every maximum in its channel, row · W + column (I32). */
+  /** `maxPool2d`, and the position of every maximum in its channel, row · W + column (I32). */
   maxPool2dWithIndices(kernel: Sizes, stride: Sizes = [], padding: Sizes = 0, dilation: Sizes = 1, ceilMode: boolean = false): [Tensor, Tensor] {
     return two(258, args(this).ns(kernel).ns(stride).ns(padding).ns(dilation).b(ceilMode));
   }
 
-  /** `max_pool3d`, and the position of every maximum in its channel (I32). */
+  /** `maxPool3d`, and the position of every maximum in its channel (I32). */
   maxPool3dWithIndices(kernel: Sizes, stride: Sizes = [], padding: Sizes = 0, dilation: Sizes = 1, ceilMode: boolean = false): [Tensor, Tensor] {
     return two(259, args(this).ns(kernel).ns(stride).ns(padding).ns(dilation).b(ceilMode));
   }
@@ -1249,12 +1249,12 @@ export abstract class Ops {
     return one(264, args(this).ns(output));
   }
 
-  /** The values of `adaptive_max_pool1d_with_indices`. */
+  /** The values of `adaptiveMaxPool1dWithIndices`. */
   adaptiveMaxPool1d(output: Sizes): Tensor {
     return one(265, args(this).ns(output));
   }
 
-  /** The values of `adaptive_max_pool2d_with_indices`. */
+  /** The values of `adaptiveMaxPool2dWithIndices`. */
   adaptiveMaxPool2d(output: Sizes): Tensor {
     return one(266, args(this).ns(output));
   }

@@ -5,6 +5,7 @@ import { tests, type Context } from "../harness.js";
 import "./tensor.js";
 import "./nn.js";
 import "./amp.js";
+import "./arrays.js";
 import "./compiling.js";
 import "./faults.js";
 import "./readme.js";

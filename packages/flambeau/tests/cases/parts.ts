@@ -9,7 +9,9 @@ const ask = (way: string) =>
     };
     worker.onerror = (event) => reject(new Error(event.message));
   });
-const [FIRST, LATER] = ["flambeau_bg.wasm", "flambeau_later.wasm"];
+const [FIRST, LATER, FFT, LINALG, FUNC, NUMERIC] = ["bg", "later", "fft", "linalg", "func", "numeric"].map(
+  (name) => `flambeau_${name}.wasm`,
+);
 
 test("a model trains on the GPU with the first part of the module; the second comes after the step", async () => {
   const { seen, value } = await ask("train");
@@ -19,4 +21,22 @@ test("a model trains on the GPU with the first part of the module; the second co
 
 test("what is in the second part can be called before it is there", async () => {
   equal(await ask("ask"), { seen: [[FIRST], [FIRST, LATER]], value: 6 });
+});
+
+test("parts that few pages need are fetched once, and when they are first used", async () => {
+  const { seen, value } = await ask("arrays");
+  const every = [FIRST, LATER, FFT, LINALG, FUNC, NUMERIC];
+  const steps = [1, 3, 4, 5, 6, 6, 6, 6, 6, 6].map((count) => every.slice(0, count));
+  equal(seen, steps);
+  equal(value, 2 * (16 + 2 + 8 + 0));
+});
+
+test("a part can be fetched ahead, in the background", async () => {
+  const { seen, value } = await ask("ahead");
+  const every = [FIRST, FFT, LATER];
+  equal(
+    seen.map((names) => [...names].sort()),
+    [[FIRST], [...every].sort(), [...every].sort()],
+  );
+  equal(value, 10);
 });

@@ -237,7 +237,9 @@ test("the page goes on while a worker compiles and trains, and is told how far t
   let compiling = false;
   const compiled: [number, number][] = [];
   const run = new TrainingWorker<LineDialogue>(open, {
-    onDevice: () => void (compiling = true),
+    onDevice: () => {
+      compiling = true;
+    },
     onCompile: (done, all) => void (compiling && compiled.push([done, all])),
     onProgress: ({ step }) => {
       compiling = false;

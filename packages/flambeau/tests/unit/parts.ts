@@ -9,5 +9,5 @@ export const bindings: Record<string, (...args: never[]) => unknown> = {
 export const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 export const first = () => new URL("data:application/wasm;base64,AGFzbQEAAAA=");
 export const atExit = () => undefined;
-export const second: URL | undefined = undefined;
+export const others: readonly URL[] = [];
 export { compilerOf, wake } from "../../src/compiler.js";

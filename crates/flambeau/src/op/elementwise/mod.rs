@@ -202,7 +202,7 @@ pub(crate) fn apply(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor
 
 /// Applies a primitive that mixed precision leaves in F32.
 #[track_caller]
-#[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/later.txt).
+#[inline(never)] // A page fetches it only when it is asked for (packages/flambeau/parts/later.txt).
 fn apply_in_full(op: &'static Elementwise, args: &[&Tensor]) -> Result<Tensor> {
     let mut cast: SmallVec<[Option<Tensor>; 3]> = smallvec![None; args.len()];
     cast_all(Some(DType::F32), args, &mut cast)?;
