@@ -54,7 +54,8 @@ class Runs {
     for (const { id } of records()) this.#sync(id);
     window.addEventListener("storage", ({ key }) => {
       const id = idOfKey(key);
-      if (id !== undefined) this.#sync(id);
+      // Only other tabs tell us so: a run that is new to us is theirs until we have looked.
+      if (id !== undefined) this.#sync(id, true);
       void this.#lookElsewhere();
     });
     this.#holding.onChange = () => void this.#lookElsewhere();
@@ -82,17 +83,17 @@ class Runs {
     return this.list.filter((run) => run.state === "interrupted" && !run.elsewhere && run.checkpoint !== undefined).reverse();
   }
 
-  /** Makes the list say what the storage says of a run that this tab does not train. */
-  #sync(id: string): void {
+  /** Makes the list say what the storage says of a run that this tab does not train. Who trains it the storage does not say. */
+  #sync(id: string, elsewhere = false): void {
     const [record, place] = [readRecord(id), this.list.findIndex((run) => run.id === id)];
     const known = this.list[place];
     if (known !== undefined && isLive(known)) return;
     try {
       if (record === undefined) {
         if (place >= 0 && known !== this.active) this.list.splice(place, 1);
-      } else if (known === undefined) this.list.push(runOf(record));
+      } else if (known === undefined) this.list.push({ ...runOf(record), elsewhere });
       else {
-        const { shown, opened: _, curve, colour, ...changed } = runOf(record);
+        const { shown, opened: _, elsewhere: __, curve, colour, ...changed } = runOf(record);
         Object.assign(known, changed, { opened: false });
         if (shown || known.shown) void this.open(known);
       }
