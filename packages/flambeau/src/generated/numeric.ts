@@ -131,7 +131,7 @@ export function histogram(x: Tensor, count: Tensor | number = 10, between: Sizes
   return two(196630, args().t(x).o(count).ns(between).mt(weights).b(density));
 }
 
-/** Where values would have to be put into this sorted vector so that it stays sorted (I32): before equal elements, or after them if `right`. Of sorted rows (…, N), values (…, M) are sought in their own row. A binary search: log₂ N steps. */
+/** Where values would have to be put into this sorted vector so that it stays sorted (I32): before equal elements, or after them if `right`. Of sorted rows (…, N), values (…, M) are sought in their own row. */
 export function searchsorted(x: Tensor, values: Tensor, right: boolean = false): Tensor {
   return one(196631, args().t(x).t(values).b(right));
 }
