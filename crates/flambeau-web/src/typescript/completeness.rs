@@ -108,6 +108,7 @@ fn every_optimizer_is_in_the_catalogue() {
         ("Scheduler", "a trait"),
         ("Asgd", RARE),
         ("Rprop", RARE),
+        ("SparseAdam", RARE),
     ];
     let entries = optimizers::entries();
     let listed: Vec<&str> = entries.iter().map(|entry| entry.optimizer).collect();

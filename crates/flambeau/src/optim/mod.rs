@@ -48,6 +48,7 @@ mod rule;
 pub mod scheduler;
 mod sgd;
 mod slots;
+mod sparse_adam;
 
 pub use adadelta::{Adadelta, AdadeltaOptions};
 pub use adagrad::{Adagrad, AdagradOptions};
@@ -67,6 +68,7 @@ pub use rprop::{Rprop, RpropOptions};
 pub use rule::{Given, Rule, Update};
 pub use scheduler::{LrScheduler, Scheduler};
 pub use sgd::{Sgd, SgdOptions};
+pub use sparse_adam::{SparseAdam, SparseAdamOptions};
 
 use crate::error::{Error, Result};
 use crate::io::Stateful;

@@ -320,6 +320,41 @@ fn rprop_and_averaged_sgd() {
     }
 }
 
+/// Eight steps that each use some rows of a table: what PyTorch 1.13 gives for `SparseAdam([w], 0.1, (0.8, 0.95))` and sparse gradients of those
+/// rows. In the seventh one element of a row that is used has no gradient; the last row is never used.
+#[test]
+fn adam_of_used_rows() {
+    use flambeau::io::Stateful;
+    use flambeau::optim::{SparseAdam, SparseAdamOptions};
+    let options = SparseAdamOptions { learning_rate: 0.1, betas: (0.8, 0.95), ..Default::default() };
+    for device in devices() {
+        let w = Parameter::new(&Tensor::new([[1.0, -2.0], [0.5, 3.0], [2.0, 0.25]], &device));
+        let curvature = Tensor::new([1.0, 0.5], &device);
+        let mut optimizer = SparseAdam::with_options([w.clone()], options);
+        for step in 0..8 {
+            let used = match step {
+                5 => [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]],
+                6 => [[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]],
+                0 | 2 | 4 => [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]],
+                _ => [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]],
+            };
+            optimizer.zero_grad();
+            let loss = w.get().square() * &curvature + (w.get() + f64::from(step)).cos();
+            (loss * Tensor::new(used, &device)).sum(..).backward().unwrap();
+            optimizer.step().unwrap();
+        }
+        assert_values(&w.value(), &[0.534_147_02, -1.541_834_59, 0.087_029_36, 2.320_141_08, 2.0, 0.25]);
+        let saved = optimizer.state();
+        for (name, wanted) in [
+            ("exp_avg", [1.088_406_68, -1.021_212_22, 0.192_065_57, 2.074_266_2, 0.0, 0.0]),
+            ("exp_avg_sq", [0.694_921_61, 0.674_320_28, 0.150_674_02, 2.500_200_75, 0.0, 0.0]),
+        ] {
+            let (_, state) = saved.tensors.iter().find(|(own, _)| own.ends_with(name)).expect("the state");
+            assert_values(state, &wanted);
+        }
+    }
+}
+
 /// Two cycles and more, with the momentum: what PyTorch 2.2's `CyclicLR` gives.
 #[test]
 fn cyclic_rates() {
