@@ -74,7 +74,8 @@ impl Kernels for ArgSort {
         let shape = &inputs[0].meta.shape;
         let length = shape[shape.rank() - 1];
         let HostBuffer::I32(places) = &mut outputs[0] else { unreachable!("positions are I32") };
-        let count = (places.len() * length).checked_div(shape.numel()).unwrap_or(0);
+        let rows = shape.numel().checked_div(length).unwrap_or(0);
+        let count = places.len().checked_div(rows).unwrap_or(0);
         let ranks = Ranks { length, first: self.first, count, descending: self.descending };
         match inputs[0].buffer {
             HostBuffer::Bool(values) => order_rows(values, ranks, places),
