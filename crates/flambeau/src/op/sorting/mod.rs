@@ -54,7 +54,7 @@ pub(crate) fn bits_below(limit: usize) -> u32 {
     limit.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1
 }
 
-/// Threads whose sums are added up by one of them: so many groups have two barriers, where halving has one for each step.
+/// Groups of threads whose sums are added up apart first: that takes two barriers, where doubling the distance takes two for each step.
 const GROUPS: usize = 16;
 
 /// WGSL, after which `earlier` is the sum of the `sum` of all threads before this one, and `whole` that of all.
