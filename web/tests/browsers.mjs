@@ -4,6 +4,10 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** Charts take a new width with the next frame, and the page its own after that. */
+const drawn = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+
 const CHROMIUM = [
   "--headless=new",
   "--no-sandbox",
@@ -76,7 +80,7 @@ function playwrightTab(page, context) {
     reload: () => page.reload(),
     evaluate: (body, argument) => page.evaluate(body, argument),
     screenshot: (path) => page.screenshot({ path, fullPage: false }),
-    setViewport: (size) => page.setViewportSize(size),
+    setViewport: (size) => page.setViewportSize(size).then(() => drawn(page)),
     /** Sets the files of the input with this label. */
     setFiles: (label, files) => page.getByLabel(label, { exact: true }).setInputFiles(files),
     download: async (action) => {
@@ -107,7 +111,7 @@ async function puppeteerTab(page, context, size) {
     reload: () => page.reload(),
     evaluate: (body, argument) => page.evaluate(body, argument),
     screenshot: (path) => page.screenshot({ path }),
-    setViewport: (size) => page.setViewport(size),
+    setViewport: (size) => page.setViewport(size).then(() => drawn(page)),
     mouse: page.mouse,
     closeTab: () => page.close(),
     close: () => context.close(),
