@@ -42,6 +42,7 @@ const ORDER: &[&str] = &[
     "func",
     "optim",
     "data",
+    "group",
     "train",
     "selftest",
     "bindings",
@@ -49,7 +50,7 @@ const ORDER: &[&str] = &[
 
 /// What lies below `Tensor`, as far as the layers that users write with are concerned.
 const BELOW_TENSOR: &[&str] = &["host", "ir", "shader", "op", "plan", "backend", "engine"];
-const ABOVE_TENSOR: &[&str] = &["io", "nn", "optim", "data", "train"];
+const ABOVE_TENSOR: &[&str] = &["io", "nn", "optim", "data", "group", "train"];
 
 /// Arrows against the order: from, to, how many, why. A number that is too large fails as one that is too small does, so
 /// that it can only shrink.

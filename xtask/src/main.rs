@@ -7,6 +7,7 @@ mod app;
 mod arrows;
 mod examples;
 mod libtest;
+mod mpi;
 mod runner;
 mod scripts;
 mod setup;

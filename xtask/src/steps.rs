@@ -7,6 +7,7 @@ use crate::app;
 use crate::arrows;
 use crate::examples;
 use crate::libtest::Results;
+use crate::mpi;
 use crate::runner::{Failure, Report, Step};
 use crate::scripts;
 use crate::setup;
@@ -27,6 +28,7 @@ pub const CHECKS: &[Step] = &[
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
+    Step { name: "mpi", about: "training by mpirun: two processes give what one gives", run: mpi::check },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
     Step {
         name: "ported",

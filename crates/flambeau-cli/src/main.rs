@@ -81,7 +81,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
-    let (output, choice) = (Output { json: cli.json }, cli.device.as_deref());
+    let (output, choice) = (Output { json: cli.json, quiet: false }, cli.device.as_deref());
     let Some(command) = cli.command else { return Ok(ExitCode::SUCCESS) };
     match command {
         Command::Train(options) => train::run(&options, choice, output).await,

@@ -9,12 +9,17 @@ use std::path::Path;
 #[derive(Clone, Copy)]
 pub struct Output {
     pub json: bool,
+    /// Nobody: another member of the group speaks.
+    pub quiet: bool,
 }
 
 impl Output {
     /// A line for people. A reader that has gone away is no error.
     pub fn say(self, line: impl AsRef<str>) {
         let line = line.as_ref();
+        if self.quiet {
+            return;
+        }
         _ = match self.json {
             true => writeln!(std::io::stderr(), "{line}"),
             false => writeln!(std::io::stdout(), "{line}"),
@@ -23,7 +28,7 @@ impl Output {
 
     /// The result: for machines the JSON object, for people the lines.
     pub fn result(self, json: &Value, lines: &[String]) {
-        if self.json {
+        if self.json && !self.quiet {
             _ = writeln!(std::io::stdout(), "{json}");
         } else {
             lines.iter().for_each(|line| self.say(line));

@@ -394,7 +394,7 @@ impl Reading {
         Ok(read.iter().zip(dtypes).map(|(bytes, dtype)| widen(dtype, bytes)).collect())
     }
 
-    async fn bytes(self) -> Result<Vec<Vec<u8>>> {
+    pub(crate) async fn bytes(self) -> Result<Vec<Vec<u8>>> {
         self.device.backend().finish_read(&self.requests, self.transfer).await
     }
 }

@@ -164,6 +164,16 @@ pub enum Error {
         /// What happened.
         error: Box<Error>,
     },
+    /// A member of a group is gone, late, or does something else than the others.
+    #[error("{op}: member {rank} of the group {message}")]
+    Group {
+        /// What the group was doing.
+        op: &'static str,
+        /// The member's rank.
+        rank: usize,
+        /// What is wrong with it.
+        message: String,
+    },
     /// What was waited for did not come in time.
     #[error("{op}: nothing came within {waited:?}")]
     Timeout {

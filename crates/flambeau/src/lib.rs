@@ -39,6 +39,7 @@ mod engine;
 mod error;
 pub mod fft;
 pub mod func;
+pub mod group;
 mod host;
 pub mod interop;
 pub mod io;

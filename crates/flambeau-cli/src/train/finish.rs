@@ -1,6 +1,6 @@
 //! The end of a run: the model, pictures, and a summary.
 
-use super::{Ended, Run};
+use super::{Ended, Run, members};
 use crate::model_file::{self, Description};
 use crate::output::{duration, percent};
 use crate::picture::{confusion_svg, curves_svg, decision_map, map_svg};
@@ -35,6 +35,8 @@ pub async fn finish(run: &Run<'_>, ended: &mut Ended) -> Result<()> {
     files.push(run.out.join("log.jsonl"));
     write(&mut files, run.out.join("curves.svg"), &curves(&ended.summary))?;
     let classes = run.task.classes.len();
+    // The group is done: this member tests with all items.
+    ended.test.set_share(0, 1);
     if classes > 2 {
         let score = eval::score(model, &mut ended.test, classes, &ended.device).await?;
         if let Some(confusion) = score.confusion {
@@ -102,19 +104,23 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
             duration(summary.seconds_waiting_for_data)
         ),
     ];
+    if let Some(group) = &summary.group {
+        lines.push(members::line(group, ended.group.0));
+    }
     if let Some(memory) = device.memory() {
         lines.push(format!("GPU memory: at most {}", output::megabytes(memory.peak)));
     }
     lines.push("wrote".into());
     lines.extend(files.iter().map(|file| format!("  {}", file.display())));
     lines.extend(next_step(run, &files[0]).map(|command| format!("try it: {command}")));
+    let group = summary.group.as_ref().map(|group| members::report(ended.group.0, group, &ended.group.1));
     let result = json!({
         "task": run.task.name, "model": run.preset.name, "device": device.name(),
         "test_accuracy": accuracy, "test_loss": loss, "train_loss": last("loss"),
         "steps": summary.steps, "epochs": summary.history.len(), "parameters": ended.model.parameter_count(),
         "seconds": summary.seconds, "samples_per_second": summary.samples_per_second,
         "seconds_waiting_for_data": summary.seconds_waiting_for_data,
-        "resumed_from": ended.resumed_from, "damaged_checkpoints": ended.damaged, "files": files,
+        "group": group, "resumed_from": ended.resumed_from, "damaged_checkpoints": ended.damaged, "files": files,
     });
     if run.output.json {
         lines.iter().for_each(|line| run.output.say(line));

@@ -1,6 +1,7 @@
 //! Ctrl-C: the first asks the run to save and stop, the second ends the program at once.
 
 use std::ffi::OsString;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What shells expect of a program that was interrupted.
@@ -8,8 +9,13 @@ pub const EXIT_CODE: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Listens from now on.
+/// Listens from now on; several members of a group in one process need it once.
 pub fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(listen_once);
+}
+
+fn listen_once() {
     let listening = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
             std::process::exit(EXIT_CODE.into());

@@ -2,6 +2,7 @@
 
 mod finish;
 mod interrupt;
+mod members;
 mod optimizer;
 mod watch;
 
@@ -16,7 +17,8 @@ use flambeau::optim::scheduler::OneCycleLr;
 use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
 use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
-use serde_json::json;
+use members::Member;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +41,7 @@ pub struct Options {
     /// Passes over the training data.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     epochs: Option<u64>,
-    /// Items a step.
+    /// Items a step, of all members of a group together.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     batch: Option<u64>,
     /// The highest learning rate; it rises to it and falls again (one cycle).
@@ -74,6 +76,22 @@ pub struct Options {
     /// Threads that make batches on the host; with 0 the data set lies in the device's memory.
     #[arg(long, default_value_t = 0)]
     workers: usize,
+    /// Train with others: mpi (with the processes that mpirun has started), or threads:N (N members in this process).
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+    /// How a group keeps together: step (gradients are averaged every step), or diloco:STEPS (each by itself, meeting every so
+    /// many steps; 100 if left out).
+    #[arg(long, value_name = "HOW", default_value = "step")]
+    sync: String,
+    /// What is sent when members meet (--sync diloco): none (as it is), int8, or topk:SHARE (that share, the largest).
+    #[arg(long, value_name = "HOW")]
+    compress: Option<String>,
+    /// A device for each member, as in gpu:0,gpu:1; without --group its members are threads.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    devices: Vec<String>,
+    /// The longest a member of the group is waited for, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    group_timeout: u64,
     /// Destroy the GPU device after so many steps, to see the run recover.
     #[arg(long, hide = true, value_name = "STEP")]
     lose_device_at: Option<u64>,
@@ -100,10 +118,23 @@ struct Ended {
     resumed_from: Option<u64>,
     /// Checkpoints that were passed over.
     damaged: Vec<PathBuf>,
+    /// The kind of group, and what each of its members says of its traffic.
+    group: (&'static str, Vec<Value>),
 }
 
 /// Trains, writes the files, and says how it went.
 pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Result<ExitCode> {
+    members::run(options, choice, output).await
+}
+
+/// Trains alone or as a member of a group.
+async fn run_member(
+    options: &Options,
+    choice: Option<&str>,
+    output: Output,
+    mut member: Option<Member>,
+) -> Result<ExitCode> {
+    let (rank, in_group) = (member.as_ref().map_or(0, Member::rank), member.is_some());
     let task = Task::named(&options.task)?;
     let preset = task.preset(options.model.as_deref())?;
     let optimizer = optimizer::Choice::named(&options.optimizer, options.lr, preset.rate)?;
@@ -111,15 +142,22 @@ pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Res
     let architecture = (preset.architecture)(data.vocabulary_size());
     let default_out = || PathBuf::from("runs").join(format!("{}-{}", task.name, preset.name));
     let out = options.out.clone().unwrap_or_else(default_out);
-    prepare_folder(&out, options.resume)?;
+    if rank == 0 {
+        prepare_folder(&out, options.resume)?;
+    }
+    if let Some(member) = &member {
+        // Nobody writes there before it is ready.
+        member.group.barrier().await?;
+    }
     let run = Run { options, output, task, preset, optimizer, data, architecture, out };
     interrupt::listen();
     let mut device = device::choose(choice).await?;
     device::mention_cpu(&device, choice, output);
     let mut losses = 0;
     let mut ended = loop {
-        match run.attempt(&device, losses).await {
-            Err(error) if device::is_lost(&error) => {
+        match run.attempt(&device, losses, &mut member).await {
+            // The others have gone on without this member: a group is resumed from its checkpoint.
+            Err(error) if device::is_lost(&error) && !in_group => {
                 losses += 1;
                 device = device::replace(losses, choice, output).await?;
             }
@@ -129,7 +167,9 @@ pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Res
     if ended.summary.stopped == Some(Stop::Asked) {
         return Ok(run.interrupted(&ended));
     }
-    finish::finish(&run, &mut ended).await?;
+    if rank == 0 {
+        finish::finish(&run, &mut ended).await?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -155,8 +195,9 @@ impl Run<'_> {
     }
 
     /// Trains on one device, from the newest checkpoint if the run is to be resumed or a device was lost before.
-    async fn attempt(&self, device: &Device, losses: usize) -> Result<Ended> {
-        let options = self.options;
+    async fn attempt(&self, device: &Device, losses: usize, member: &mut Option<Member>) -> Result<Ended> {
+        let (options, kind) = (self.options, members::kind(member));
+        let rank = member.as_ref().map_or(0, Member::rank);
         flambeau::manual_seed(options.seed);
         let model: Arc<dyn Forward> = self.architecture.build(device)?.into();
         let parameters = model.parameter_count();
@@ -169,13 +210,14 @@ impl Run<'_> {
         let scheduler = LrScheduler::new(&mut *optimizer, schedule);
         if losses == 0 {
             self.output.say(format!(
-                "{} with {} ({parameters} parameters) on {device}: {}; {} items, {total} steps of {}{}",
+                "{} with {} ({parameters} parameters) on {device}: {}; {} items, {total} steps of {}{}{}",
                 self.task.name,
                 self.preset.name,
                 device.name(),
                 train.items_per_epoch(),
                 self.feeding().batch,
                 if options.amp { ", in mixed precision" } else { "" },
+                member.as_ref().map(|member| format!("; {}", member.describe())).unwrap_or_default(),
             ));
         }
         let every = options.checkpoint_every.unwrap_or(per_epoch.max(100));
@@ -204,11 +246,14 @@ impl Run<'_> {
         if options.amp {
             trainer = trainer.with_amp(GradScaler::try_with_options(Default::default(), device)?);
         }
+        if let Some(member) = member.take() {
+            trainer = member.join(trainer);
+        }
         let resumed_from = match options.resume || losses > 0 {
             true => trainer.resume(&mut train).await.map_err(|error| self.not_resumed(error))?,
             false => None,
         };
-        if resumed_from.is_none() && log.exists() {
+        if rank == 0 && resumed_from.is_none() && log.exists() {
             std::fs::remove_file(&log).map_err(|error| bad_file(&log, error))?;
         }
         let loss = |model: &Arc<dyn Forward>, (x, y): (Tensor, Tensor)| {
@@ -216,9 +261,10 @@ impl Run<'_> {
             Outcome::classify(&logits, &labels)
         };
         let summary = trainer.fit(&mut train, Some(&mut test), loss).await?;
+        let group = (kind, members::gather(&trainer, &summary).await?);
         let (device, model) = (device.clone(), trainer.into_model());
         let damaged = std::mem::take(&mut *damaged.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Ended { device, model, test, summary, resumed_from, damaged })
+        Ok(Ended { device, model, test, summary, resumed_from, damaged, group })
     }
 
     /// What to do about a run that cannot go on.

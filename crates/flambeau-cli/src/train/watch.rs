@@ -38,7 +38,7 @@ impl Watch {
         epochs: u64,
         damaged: Arc<Mutex<Vec<PathBuf>>>,
     ) -> Watch {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = (std::io::stderr().is_terminal() && !output.quiet).then(|| {
             let style = ProgressStyle::with_template("{bar:24.yellow/blue} {pos}/{len}  {msg}");
             ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });

@@ -3,6 +3,7 @@
 mod bench;
 mod errors;
 mod files;
+mod groups;
 mod kills;
 mod selftest;
 mod serve;

@@ -10,11 +10,11 @@ use crate::tensor::Tensor;
 /// Elements between possible starts: 256 bytes of f16, WebGPU's alignment of bindings.
 const ALIGNMENT: usize = 128;
 /// Elements of one flat tensor at most, unless a single window is larger: well below every device's binding limit.
-pub(super) const MAX_ELEMENTS: usize = 1 << 24;
+pub(crate) const MAX_ELEMENTS: usize = 1 << 24;
 
 /// Where several tensors lie in a flat one.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Start and shape of each window.
     windows: Vec<(usize, Shape)>,
     /// The shape of the tensor that holds them all.

@@ -57,6 +57,7 @@ pub use adamax::{Adamax, AdamaxOptions};
 pub use asgd::{Asgd, AsgdOptions};
 pub use ema::Ema;
 pub use first_order::{FirstOrder, Group};
+pub(crate) use flat::{Layout, MAX_ELEMENTS};
 pub use grad_scaler::{GradScaler, GradScalerOptions, ScaledStep};
 pub use lbfgs::{Lbfgs, LbfgsOptions, LineSearch};
 pub use lion::{Lion, LionOptions};

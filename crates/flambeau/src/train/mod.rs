@@ -6,7 +6,12 @@
 //!
 //! Losses and metrics are summed on the device and read back a while later, so that the GPU never waits to be looked
 //! at. A loss that is not finite ends the run with the number of the step, and is never saved.
+//!
+//! Several processes, or several adapters of one machine, train one model as a group ([`Trainer::with_group`]): in step, or by
+//! themselves with a meeting every hundred steps ([`Trainer::with_diloco`]).
 
+mod compression;
+mod diloco;
 mod early_stopping;
 #[cfg(not(target_arch = "wasm32"))]
 mod log_file;
@@ -16,10 +21,14 @@ mod outcome;
 mod report;
 mod running;
 mod state;
+mod together;
 mod trainer;
 
+pub use compression::Compression;
+pub use diloco::{Diloco, DilocoOptions};
 pub use early_stopping::EarlyStopping;
 pub use options::SchedulePer;
 pub use outcome::Outcome;
 pub use report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
+pub use together::GroupSummary;
 pub use trainer::Trainer;

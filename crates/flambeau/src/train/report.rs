@@ -1,5 +1,6 @@
 //! What a run tells: while it goes on, after each epoch, and at the end.
 
+use super::together::GroupSummary;
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -99,6 +100,8 @@ pub struct Summary {
     pub seconds_waiting_for_data: f64,
     /// Why it ended early, if it did.
     pub stopped: Option<Stop>,
+    /// What being a member of a group has cost, if it was one.
+    pub group: Option<GroupSummary>,
 }
 
 impl Summary {

@@ -20,12 +20,15 @@ pub(super) struct Running {
     names: Vec<String>,
     /// What the sums are divided by.
     counts: Vec<f64>,
+    /// Batches since the last reading, those that are passed over included.
+    batches: u64,
 }
 
 /// Sums on their way to the host.
 #[derive(Debug)]
 pub(super) struct Underway {
-    reading: Reading,
+    /// None if all batches were passed over.
+    reading: Option<Reading>,
     names: Vec<String>,
     counts: Vec<f64>,
 }
@@ -41,6 +44,7 @@ pub(super) struct Totals {
 impl Running {
     /// Adds a batch. Nothing is evaluated here: the sums are held, and the optimizer's step computes them too.
     pub fn add(&mut self, outcome: &Outcome, step: u64) -> Result<()> {
+        self.batches += 1;
         no_grad(|| {
             let loss = outcome.loss.detach();
             let bad = loss.try_isfinite()?.try_where_cond(NEVER, step as f64)?;
@@ -75,6 +79,11 @@ impl Running {
         })
     }
 
+    /// A batch that counts for nothing here: another member of the group has its items.
+    pub fn pass_over(&mut self) {
+        self.batches += 1;
+    }
+
     /// Computes the sums now: where no optimizer's step does.
     pub fn evaluate(&self) -> Result<()> {
         let all: Vec<&Tensor> = self.sums.iter().chain(&self.bad_step).collect();
@@ -83,19 +92,21 @@ impl Running {
 
     /// Starts to read the sums and begins new ones.
     pub fn take(&mut self) -> Result<Option<Underway>> {
-        let Running { sums, bad_step, names, counts } = std::mem::take(self);
-        if sums.is_empty() {
+        let Running { sums, bad_step, names, counts, batches } = std::mem::take(self);
+        if batches == 0 {
             return Ok(None);
         }
         let all: Vec<&Tensor> = sums.iter().chain(&bad_step).collect();
-        Ok(Some(Underway { reading: read_later(&all)?, names, counts }))
+        let reading = if all.is_empty() { None } else { Some(read_later(&all)?) };
+        Ok(Some(Underway { reading, names, counts }))
     }
 }
 
 impl Underway {
     /// The sums, or the first step whose loss was not finite.
     pub async fn finish(self) -> Result<std::result::Result<Totals, u64>> {
-        let mut values = self.reading.values().await?;
+        let Some(reading) = self.reading else { return Ok(Ok(Totals::default())) };
+        let mut values = reading.values().await?;
         let bad = values.pop().and_then(|value| value.first().copied()).unwrap_or(NEVER);
         if bad < NEVER {
             return Ok(Err(bad as u64));

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
+/// The place of the random numbers among the states.
+const RANDOM: usize = 2;
+
 /// What the trainer itself remembers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Past {
@@ -34,7 +37,8 @@ impl<M: Module> Trainer<M> {
         model.tensors = self.model.state_dict();
         let generator = Generator::default_generator();
         let mut random = State::default();
-        random.set("seed", generator.seed().to_string());
+        let seed = self.together.as_ref().and_then(|together| together.seed).unwrap_or(generator.seed());
+        random.set("seed", seed.to_string());
         random.set("counter", generator.counter().to_string());
         let mut states = vec![
             ("model", model),
@@ -43,6 +47,11 @@ impl<M: Module> Trainer<M> {
             ("data", batches.state()),
             ("trainer", self.past_state()),
         ];
+        if let Some(together) = &self.together {
+            let counters: Vec<String> = together.counters.iter().map(u64::to_string).collect();
+            states[RANDOM].1.set("counters", counters);
+            states.extend(together.diloco.as_ref().map(|diloco| ("diloco", diloco.state())));
+        }
         if let Some((scheduler, _)) = &self.options.scheduler {
             states.push(("scheduler", scheduler.state()));
         }
@@ -83,8 +92,18 @@ impl<M: Module> Trainer<M> {
             text.parse::<u64>().map_err(|_| Error::State(format!("`{name}`: {text} is not a number")))
         };
         let generator = Generator::default_generator();
+        let mut counter = number("counter")?;
+        let (rank, size) = self.share();
+        if let Some(together) = &mut self.together {
+            together.saved = states.get("diloco").cloned();
+            let counters: Vec<String> = random.value("counters").unwrap_or_default();
+            if let Some(own) = counters.get(rank).filter(|_| counters.len() == size) {
+                counter =
+                    own.parse().map_err(|_| Error::State(format!("`counters`: {own} is not a number")))?;
+            }
+        }
         generator.manual_seed(number("seed")?);
-        generator.set_counter(number("counter")?);
+        generator.set_counter(counter);
         Ok(())
     }
 

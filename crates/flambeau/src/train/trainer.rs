@@ -3,13 +3,16 @@
 use super::options::{Options, SchedulePer};
 use super::outcome::Outcome;
 use super::report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
-use super::running::{Running, Underway};
+use super::running::{Running, Totals, Underway};
 use super::state::Past;
+use super::together::Together;
 use crate::autograd::{autocast, no_grad};
 use crate::data::DataLoader;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::device::Device;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
-use crate::io::Latest;
+use crate::io::{Checkpoint, Latest};
 use crate::nn::Module;
 use crate::nn::utils::clip_grad_norm;
 use crate::optim::Optimizer;
@@ -50,6 +53,8 @@ pub struct Trainer<M> {
     running: Running,
     /// A report whose sums are on their way, with the step it is for.
     underway: Option<(u64, Underway)>,
+    /// Those it trains with.
+    pub(super) together: Option<Together>,
     last_saved: Option<(u64, PathBuf)>,
 }
 
@@ -90,6 +95,7 @@ impl<M: Module> Trainer<M> {
             past: Past::default(),
             running: Running::default(),
             underway: None,
+            together: None,
             last_saved: None,
         }
     }
@@ -123,6 +129,10 @@ impl<M: Module> Trainer<M> {
         mut test: Option<&mut DataLoader<B>>,
         mut outcome: impl FnMut(&M, B) -> Result<Outcome>,
     ) -> Result<Summary> {
+        self.begin_together(batches, test.as_deref_mut()).await?;
+        #[cfg(not(target_arch = "wasm32"))]
+        let _stream = self.begin_stream();
+        let sent = self.group().map(|group| group.traffic().transmitted());
         let waited = batches.time_waiting();
         let (before, first_step) = (self.past.seconds, self.past.step);
         let mut clock = Clock { start: Instant::now(), before, first_step, samples: 0, evaluating: 0.0 };
@@ -134,10 +144,12 @@ impl<M: Module> Trainer<M> {
             let Some(batch) = batches.next().await? else {
                 continue;
             };
-            self.train_on(batch, &mut outcome, &mut clock)?;
+            self.train_on(batch, batches.weight(), &mut outcome, &mut clock).await?;
             let epoch_ends = batches.position() as u64 >= per_epoch || self.past.step >= total;
+            self.meet(1, epoch_ends || self.is_time_to_save()).await?;
             let mut asked = false;
-            if self.past.step.is_multiple_of(self.options.log_every) || epoch_ends {
+            let reports = self.past.step.is_multiple_of(self.options.log_every) || epoch_ends;
+            if reports {
                 asked |= self.report(total, per_epoch, &mut clock).await?;
             }
             if epoch_ends {
@@ -146,16 +158,19 @@ impl<M: Module> Trainer<M> {
                 asked |= ended;
                 stopped = stop;
             }
-            if asked {
+            if reports && self.any_wants(asked).await? {
                 stopped = stopped.or(Some(Stop::Asked));
             }
             let last = stopped.is_some() || self.past.step >= total;
             if last || self.is_time_to_save() {
+                self.meet(0, true).await?;
+                self.average_statistics().await?;
                 // All sums must be in: one that is not finite ends the run before it is saved.
                 self.report(total, per_epoch, &mut clock).await?;
                 self.finish_report(total, per_epoch, &mut clock).await?;
                 self.past.seconds = clock.before + clock.start.elapsed().as_secs_f64();
-                if self.save(batches).await? && !last {
+                let asked = self.save(batches).await?;
+                if self.any_wants(asked).await? && !last {
                     stopped = Some(Stop::Asked);
                 }
             }
@@ -169,13 +184,18 @@ impl<M: Module> Trainer<M> {
             samples_per_second: clock.samples_per_second(),
             seconds_waiting_for_data: (batches.time_waiting() - waited).as_secs_f64(),
             stopped,
+            group: self.together.as_ref().map(|together| {
+                together.summary(sent.unwrap_or_default(), self.past.step - clock.first_step)
+            }),
         })
     }
 
-    /// Forward, backward and, when enough gradients have been added up, the optimizer's step.
-    fn train_on<B>(
+    /// Forward, backward and, when enough gradients have been added up, the optimizer's step. `weight` is what this member's
+    /// share counts.
+    async fn train_on<B>(
         &mut self,
         batch: B,
+        weight: f64,
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
         clock: &mut Clock,
     ) -> Result<()> {
@@ -185,17 +205,29 @@ impl<M: Module> Trainer<M> {
             1 => made.loss.clone(),
             several => made.loss.try_div(several as f64)?,
         };
+        // A member by itself learns from the mean of its share, but nothing from what only stands in.
+        let in_step = self.together.as_ref().is_some_and(|together| !together.is_diloco());
+        let loss = match weight == 1.0 || (!in_step && weight > 0.0) {
+            true => loss,
+            false => loss.try_mul(weight)?,
+        };
         match &self.options.scaler {
             None => loss.backward()?,
             Some(scaler) => scaler.try_scale(&loss)?.backward()?,
         }
         drop(loss);
         self.past.step += 1;
-        clock.samples += made.samples as u64;
-        self.running.add(&made, self.past.step)?;
+        match weight > 0.0 {
+            true => {
+                clock.samples += (made.samples as f64 * self.share().1 as f64 / weight).round() as u64;
+                self.running.add(&made, self.past.step)?;
+            }
+            false => self.running.pass_over(),
+        }
         // The step evaluates everything that is held: let go of what nobody will look at.
         drop(made);
         if self.past.step.is_multiple_of(accumulation) {
+            self.reduce_gradients().await?;
             if let Some(max_norm) = self.options.clip_grad_norm {
                 if let Some(scaler) = &mut self.options.scaler {
                     scaler.unscale(&*self.optimizer)?;
@@ -230,7 +262,8 @@ impl<M: Module> Trainer<M> {
     /// Waits for the report that is on its way, if there is one; true if a callback wants to stop.
     async fn finish_report(&mut self, total: u64, per_epoch: u64, clock: &mut Clock) -> Result<bool> {
         let Some((step, underway)) = self.underway.take() else { return Ok(false) };
-        let totals = underway.finish().await?.map_err(|bad_step| self.diverged(bad_step))?;
+        let totals = self.combined(underway.finish().await?).await?;
+        let totals = totals.map_err(|bad_step| self.diverged(bad_step))?;
         self.past.totals.add(&totals);
         let mut metrics = totals.means("");
         let loss = metrics.remove(0).1;
@@ -249,14 +282,25 @@ impl<M: Module> Trainer<M> {
             seconds_left: seconds / steps * total.saturating_sub(step) as f64,
         };
         #[cfg(not(target_arch = "wasm32"))]
-        if let Some(path) = &self.options.log_file {
+        if let Some(path) = self.options.log_file.as_ref().filter(|_| self.writes()) {
             super::log_file::append(path, "step", &progress)?;
         }
         Ok(self.tell(&Event::Logged(&progress)))
     }
 
+    /// The sums of all members, or the first bad step among them.
+    async fn combined(
+        &self,
+        own: std::result::Result<Totals, u64>,
+    ) -> Result<std::result::Result<Totals, u64>> {
+        match &self.together {
+            Some(together) => together.combine(own).await,
+            None => Ok(own),
+        }
+    }
+
     /// Evaluates, reports, schedules; true if a callback wants to stop, and why the run ends if it does.
-    async fn end_epoch<B>(
+    async fn end_epoch<B: 'static>(
         &mut self,
         test: Option<&mut DataLoader<B>>,
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
@@ -265,6 +309,7 @@ impl<M: Module> Trainer<M> {
         let mut metrics = std::mem::take(&mut self.past.totals).means("");
         if let Some(test) = test {
             let start = Instant::now();
+            self.average_statistics().await?;
             metrics.extend(self.evaluate_with_average(test, outcome).await?);
             clock.evaluating += start.elapsed().as_secs_f64();
         }
@@ -287,7 +332,7 @@ impl<M: Module> Trainer<M> {
             stop = stopping.observe(value).then_some(Stop::EarlyStopping);
         }
         #[cfg(not(target_arch = "wasm32"))]
-        if let Some(path) = &self.options.log_file {
+        if let Some(path) = self.options.log_file.as_ref().filter(|_| self.writes()) {
             super::log_file::append(path, "epoch", &report)?;
         }
         self.past.history.push(report);
@@ -295,7 +340,12 @@ impl<M: Module> Trainer<M> {
         Ok((self.tell(&Event::EpochEnded(&report)), stop))
     }
 
-    async fn evaluate_with_average<B>(
+    /// Does this member write the files?
+    fn writes(&self) -> bool {
+        self.share().0 == 0
+    }
+
+    async fn evaluate_with_average<B: 'static>(
         &mut self,
         test: &mut DataLoader<B>,
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
@@ -310,16 +360,25 @@ impl<M: Module> Trainer<M> {
         metrics
     }
 
-    /// Loss and metrics over an epoch of batches, in evaluation mode, with `test_` before their names.
-    pub async fn evaluate<B>(
+    /// Loss and metrics over an epoch of batches, in evaluation mode, with `test_` before their names. In a group all members
+    /// call it, and each takes its share.
+    pub async fn evaluate<B: 'static>(
         &self,
         batches: &mut DataLoader<B>,
         mut outcome: impl FnMut(&M, B) -> Result<Outcome>,
     ) -> Result<Metrics> {
+        let (rank, size) = self.share();
+        if size > 1 {
+            batches.set_share(rank, size);
+        }
         self.model.eval();
         let mut running = Running::default();
         let mut finished = Ok(());
         while let Some(batch) = batches.next().await? {
+            if batches.weight() == 0.0 {
+                running.pass_over();
+                continue;
+            }
             let made = || autocast(self.options.scaler.is_some(), || outcome(&self.model, batch));
             let added = no_grad(|| running.add(&made()?, 0));
             finished = added.and_then(|()| running.evaluate());
@@ -331,7 +390,7 @@ impl<M: Module> Trainer<M> {
         finished?;
         match running.take()? {
             None => Err(Error::argument("Trainer::evaluate", "there are no batches")),
-            Some(underway) => match underway.finish().await? {
+            Some(underway) => match self.combined(underway.finish().await?).await? {
                 Ok(totals) => Ok(totals.means("test_")),
                 Err(_) => Err(Error::Diverged("the loss of the evaluation is not finite".into())),
             },
@@ -359,22 +418,17 @@ impl<M: Module> Trainer<M> {
 impl<M: Module> Trainer<M> {
     /// Goes on from the newest checkpoint that is whole; returns its step, or none if there are no checkpoints. Damaged
     /// ones are passed over, logged, and told to the callbacks; if all are, that is an error, and the folder stays as it
-    /// is. Batches must be set up as they were.
+    /// is. Batches must be set up as they were. In a group rank 0 reads, and tells the others.
     pub async fn resume<B>(&mut self, batches: &mut DataLoader<B>) -> Result<Option<u64>> {
-        let Some((checkpoints, _)) = &self.options.checkpoints else {
-            return Err(Error::argument("Trainer::resume", "no checkpoints were set; use with_checkpoints"));
-        };
         let device = self.optimizer.parameters()[0].device();
-        let folder = checkpoints.folder().to_owned();
-        let Latest { checkpoint, skipped } = checkpoints.latest(&device)?;
-        for (path, error) in &skipped {
-            self.tell(&Event::PassedOver(path, error));
+        if !self.writes() {
+            return self.resume_as_told(batches, &device).await;
         }
-        let Some(found) = checkpoint else {
-            return skipped
-                .first()
-                .map_or(Ok(None), |(_, newest)| Err(all_damaged(&folder, skipped.len(), newest)));
-        };
+        let found = self.newest(&device);
+        if self.share().1 > 1 {
+            self.tell_others(&found).await?;
+        }
+        let Some(found) = found? else { return Ok(None) };
         self.load_states(&found.states, batches)?;
         if let Some(path) = &self.options.log_file {
             super::log_file::cut_after(path, found.step)?;
@@ -384,6 +438,22 @@ impl<M: Module> Trainer<M> {
         Ok(Some(found.step))
     }
 
+    /// The newest checkpoint that is whole.
+    fn newest(&mut self, device: &Device) -> Result<Option<Checkpoint>> {
+        let Some((checkpoints, _)) = &self.options.checkpoints else {
+            return Err(Error::argument("Trainer::resume", "no checkpoints were set; use with_checkpoints"));
+        };
+        let folder = checkpoints.folder().to_owned();
+        let Latest { checkpoint, skipped } = checkpoints.latest(device)?;
+        for (path, error) in &skipped {
+            self.tell(&Event::PassedOver(path, error));
+        }
+        match (checkpoint, skipped.first()) {
+            (None, Some((_, newest))) => Err(all_damaged(&folder, skipped.len(), newest)),
+            (found, _) => Ok(found),
+        }
+    }
+
     fn is_time_to_save(&self) -> bool {
         let every = self.options.checkpoints.as_ref().map(|(_, every)| *every);
         every.is_some_and(|every| self.past.step.is_multiple_of(every))
@@ -391,7 +461,13 @@ impl<M: Module> Trainer<M> {
 
     /// Writes a checkpoint; true if a callback wants to stop.
     async fn save<B>(&mut self, batches: &DataLoader<B>) -> Result<bool> {
-        let Some((checkpoints, _)) = &self.options.checkpoints else { return Ok(false) };
+        if self.options.checkpoints.is_none() {
+            return Ok(false);
+        }
+        self.gather_for_checkpoint().await?;
+        let Some((checkpoints, _)) = self.options.checkpoints.as_ref().filter(|_| self.writes()) else {
+            return Ok(false);
+        };
         let states = self.states(batches);
         let parts: Vec<_> = states.iter().map(|(name, state)| (*name, state)).collect();
         let path = checkpoints.save(self.past.step, &parts).await?;

@@ -1,6 +1,7 @@
 //! The loader: batches of a data set, in an order that a seed and the epoch's number give.
 
 mod collate;
+mod share;
 mod state;
 #[cfg(not(target_arch = "wasm32"))]
 mod workers;
@@ -14,6 +15,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::rng::Generator;
 use crate::tensor::Tensor;
+use share::Cut;
 use std::sync::Arc;
 use web_time::{Duration, Instant};
 
@@ -49,7 +51,7 @@ pub struct DataLoader<B = (Tensor, Tensor)> {
     device: Device,
     sampler: Sampler,
     seed: u64,
-    batch_size: usize,
+    cut: Cut,
     drop_last: bool,
     workers: usize,
     prefetch: usize,
@@ -135,7 +137,7 @@ impl<B: Batch> DataLoader<B> {
             device: device.clone(),
             sampler: Sampler::Sequential,
             seed: 0,
-            batch_size: 1,
+            cut: Cut { batch_size: 1, rank: 0, size: 1 },
             drop_last: false,
             workers: 0,
             prefetch: 2,
@@ -152,7 +154,7 @@ impl<B: Batch> DataLoader<B> {
 impl<B: 'static> DataLoader<B> {
     /// Items a batch (1 if not set). With 0 there are no batches: [`next`](DataLoader::next) is an error.
     pub fn with_batch_size(self, batch_size: usize) -> Self {
-        DataLoader { batch_size, current: None, ..self }
+        DataLoader { cut: Cut { batch_size, ..self.cut }, current: None, ..self }
     }
 
     /// Every item once an epoch, in an order that this seed and the epoch's number give.
@@ -168,6 +170,41 @@ impl<B: 'static> DataLoader<B> {
     /// The seed of orders and of what [`map`](DataLoader::map) draws (0 if not set).
     pub fn with_seed(self, seed: u64) -> Self {
         DataLoader { seed, current: None, ..self }
+    }
+
+    /// Hands out a share of each batch: that of the member `rank` of `size` who train together. The order of items, the batch
+    /// size and the place in the data stay those of the whole, so that a saved place suits any number of members. Shares differ
+    /// by one item at most: [`weight`](DataLoader::weight) makes up for that. What [`map`](DataLoader::map) draws differs from
+    /// member to member.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{DataLoader, synthetic};
+    /// # flambeau::block_on(async {
+    /// let points = synthetic::xor(10, 0.1, &Generator::new(1));
+    /// let mut batches = DataLoader::new(points, &Device::cpu()).with_batch_size(8).with_share(2, 3);
+    /// let (x, _) = batches.next().await?.unwrap();
+    /// assert_eq!((x.size(0), batches.weight(), batches.len()), (2, 0.75, 2));
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// Unless `rank` is below `size`.
+    pub fn with_share(mut self, rank: usize, size: usize) -> Self {
+        self.set_share(rank, size);
+        self
+    }
+
+    /// [`with_share`](DataLoader::with_share) for a loader that is there already; it keeps its place.
+    ///
+    /// # Panics
+    /// Unless `rank` is below `size`.
+    pub fn set_share(&mut self, rank: usize, size: usize) {
+        assert!(rank < size, "member {rank} of {size}");
+        let cut = Cut { rank, size, ..self.cut };
+        if cut != self.cut {
+            (self.cut, self.current) = (cut, None);
+        }
     }
 
     /// Leaves out the last batch of an epoch where it is smaller than the others.
@@ -224,7 +261,7 @@ impl<B: 'static> DataLoader<B> {
             device: self.device,
             sampler: self.sampler,
             seed: self.seed,
-            batch_size: self.batch_size,
+            cut: self.cut,
             drop_last: self.drop_last,
             workers: self.workers,
             prefetch: self.prefetch,
@@ -245,7 +282,7 @@ impl<B> DataLoader<B> {
     /// where the page gets its turn. Natively it waits on the thread that polls it. After an error the position is
     /// what it was.
     pub async fn next(&mut self) -> Result<Option<B>> {
-        if self.batch_size == 0 {
+        if self.cut.batch_size == 0 {
             return Err(Error::argument("DataLoader", "the batch size is 0; a batch has at least 1 item"));
         }
         self.device.throttle().await?;
@@ -264,27 +301,28 @@ impl<B> DataLoader<B> {
     }
 
     fn batch(&mut self) -> Result<B> {
-        let start = self.position * self.batch_size;
         let generator = Generator::new(self.seed).fork(self.epoch);
         let asked = Instant::now();
         if self.current.is_none() {
             self.current = Some(self.begin(&generator)?);
         }
         let (epoch, maker) = (self.current.as_mut().expect("it was just begun"), &self.maker);
-        let end = (start + self.batch_size).min(epoch.indices.len());
+        let items = self.cut.items(self.position, epoch.indices.len());
+        let place = generator.fork(self.position as u64);
+        let place = if self.cut.size == 1 { place } else { place.fork(self.cut.rank as u64) };
         let arrays = match &mut epoch.feed {
             Feed::Resident(order) => {
-                let positions = order.try_narrow(0, start, end - start)?;
+                let positions = order.try_narrow(0, items.start, items.len())?;
                 let data = maker.dataset.resident().expect("that is what the feed says");
-                return (self.finish)(data.rows(&positions)?, &generator.fork(self.position as u64));
+                return (self.finish)(data.rows(&positions)?, &place);
             }
-            Feed::Inline => maker.make(&epoch.indices[start..end]),
+            Feed::Inline => maker.make(&epoch.indices[items]),
             #[cfg(not(target_arch = "wasm32"))]
             Feed::Workers(workers) => workers.next(self.timeout),
         }?;
         self.waiting += asked.elapsed();
         let tensors = arrays.iter().map(|array| array.to_tensor(&self.device)).collect::<Result<_>>()?;
-        (self.finish)(tensors, &generator.fork(self.position as u64))
+        (self.finish)(tensors, &place)
     }
 
     /// Draws the epoch's order and starts what feeds it, from the present position on.
@@ -300,7 +338,7 @@ impl<B> DataLoader<B> {
             #[cfg(not(target_arch = "wasm32"))]
             None if self.workers > 0 => {
                 let remaining = self.position..self.len();
-                let plan = workers::Plan { indices: indices.clone(), batch_size: self.batch_size, remaining };
+                let plan = workers::Plan { indices: indices.clone(), cut: self.cut, remaining };
                 Feed::Workers(workers::Workers::start(&self.maker, plan, self.workers, self.prefetch)?)
             }
             None => Feed::Inline,
@@ -320,7 +358,7 @@ impl<B> DataLoader<B> {
     #[expect(clippy::len_without_is_empty, reason = "a loader is asked for batches, not for emptiness")]
     pub fn len(&self) -> usize {
         let items = self.items_per_epoch();
-        match self.batch_size {
+        match self.cut.batch_size {
             0 => 0,
             size if self.drop_last => items / size,
             size => items.div_ceil(size),
@@ -342,6 +380,13 @@ impl<B> DataLoader<B> {
         self.position
     }
 
+    /// What the mean loss of the batch handed out last counts in the mean over those who train together: 1 where all shares
+    /// are equal or nothing is shared, and 0 where a batch has fewer items than there are members and this one's only stands in.
+    /// See [`with_share`](DataLoader::with_share).
+    pub fn weight(&self) -> f64 {
+        self.cut.weight(self.position.saturating_sub(1), self.items_per_epoch())
+    }
+
     /// How long [`next`](DataLoader::next) has waited for data in all, without the waiting for the device. If this
     /// grows, more workers help, or data on the device.
     pub fn time_waiting(&self) -> Duration {
@@ -353,7 +398,7 @@ impl<B> std::fmt::Debug for DataLoader<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DataLoader")
             .field("items", &self.items_per_epoch())
-            .field("batch_size", &self.batch_size)
+            .field("batch_size", &self.cut.batch_size)
             .field("sampler", &self.sampler)
             .field("seed", &self.seed)
             .field("epoch", &self.epoch)

@@ -14,7 +14,7 @@ impl<B> Stateful for DataLoader<B> {
         state.set("epoch", self.epoch.to_string());
         state.set("position", self.position);
         state.set("items", self.items_per_epoch());
-        state.set("batch_size", self.batch_size);
+        state.set("batch_size", self.cut.batch_size);
         state
     }
 
@@ -31,7 +31,7 @@ impl<B> Stateful for DataLoader<B> {
             }
         };
         expect("items", self.items_per_epoch())?;
-        expect("batch_size", self.batch_size)?;
+        expect("batch_size", self.cut.batch_size)?;
         if position > self.len() {
             let message = format!("`position`: {position} is behind the last of {} batches", self.len());
             return Err(Error::State(message));

@@ -5,6 +5,7 @@
 //! further ahead than its channel allows.
 
 use super::Maker;
+use super::share::Cut;
 use crate::data::dataset::Item;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -20,15 +21,14 @@ const MAX_PREFETCH: usize = 1 << 16;
 #[derive(Clone)]
 pub(super) struct Plan {
     pub indices: Arc<Vec<usize>>,
-    pub batch_size: usize,
+    pub cut: Cut,
     /// The numbers of the batches.
     pub remaining: Range<usize>,
 }
 
 impl Plan {
     fn batch(&self, number: usize) -> &[usize] {
-        let start = number * self.batch_size;
-        &self.indices[start..(start + self.batch_size).min(self.indices.len())]
+        &self.indices[self.cut.items(number, self.indices.len())]
     }
 }
 
