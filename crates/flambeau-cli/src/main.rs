@@ -2,6 +2,7 @@
 
 mod bench;
 mod convert;
+mod data_sets;
 mod device;
 mod eval;
 mod generate;
@@ -50,6 +51,8 @@ enum Command {
     Generate(generate::Options),
     /// Convert between .safetensors, PyTorch's .pt and NumPy's .npz.
     Convert(convert::Options),
+    /// Fetch data sets.
+    Data(data_sets::Options),
     /// Measure how fast the device is.
     Bench(bench::Options),
     /// Check that every op gives the right numbers on this machine.
@@ -89,6 +92,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
         Command::Predict(options) => predict::run(&options, &device::choose(choice).await?, output).await,
         Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,
         Command::Convert(options) => convert::run(&options, output).await,
+        Command::Data(options) => data_sets::run(&options, output),
         Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, output).await,
         Command::Selftest(options) => selftest::run(&device::choose(choice).await?, &options, output).await,
         Command::Serve(options) => serve::run(&options, output),

@@ -154,6 +154,10 @@ pub struct PlanStats {
     pub flops: u64,
     /// Bytes that the kernels of all runs read and wrote, each operand counted once a kernel.
     pub bytes: u64,
+    /// Bytes that the temporaries of all runs would have taken, together, if no two of a run had shared memory.
+    pub temporary_bytes: u64,
+    /// Bytes that they took: temporaries whose lives do not overlap take turns.
+    pub slot_bytes: u64,
     /// Plans in the cache now.
     pub cached: usize,
 }
@@ -321,6 +325,8 @@ impl Device {
             stats.kernels += plan.kernels.len() as u64;
             stats.flops += cost.flops;
             stats.bytes += cost.bytes;
+            stats.temporary_bytes += plan.temporary_bytes;
+            stats.slot_bytes += plan.slots.iter().sum::<u64>();
         }
         for (node, first) in &snapshot.targets {
             let guarded = updates.iter().any(|update| Arc::ptr_eq(&update.node, node))

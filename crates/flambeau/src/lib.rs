@@ -73,6 +73,8 @@ pub use device::Device;
 pub use dtype::{DType, Element, Scalar};
 pub use engine::{PlanStats, Reading};
 pub use error::{Error, Result};
+#[cfg(not(target_arch = "wasm32"))]
+pub use host::user_cache;
 #[cfg(feature = "gpu")]
 pub use ir::{GpuSize, Precision};
 pub use op::custom::{KernelInput, KernelOutput};

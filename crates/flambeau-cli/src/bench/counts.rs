@@ -21,6 +21,8 @@ pub struct Spent {
     plan_misses: u64,
     pub flops: u64,
     pub bytes: u64,
+    temporary_bytes: u64,
+    slot_bytes: u64,
 }
 
 struct GpuSpent {
@@ -61,6 +63,8 @@ impl Counts {
             plan_misses: now.misses - before.misses,
             flops: now.flops - before.flops,
             bytes: now.bytes - before.bytes,
+            temporary_bytes: now.temporary_bytes - before.temporary_bytes,
+            slot_bytes: now.slot_bytes - before.slot_bytes,
         }
     }
 }
@@ -77,6 +81,21 @@ impl Spent {
     /// Kernels a run: dispatches on a GPU, kernels of plans on the CPU.
     pub fn kernels_per_run(&self) -> f64 {
         self.gpu.as_ref().map_or(self.kernels, |gpu| gpu.dispatches) as f64 / self.runs
+    }
+
+    /// Kernels of plans a run: on a GPU a kernel may be more than one dispatch.
+    pub fn kernels_of_plans(&self) -> f64 {
+        self.kernels as f64 / self.runs
+    }
+
+    /// Bytes of a run's temporaries, each with memory of its own, and of the memory they share.
+    pub fn temporaries_per_run(&self) -> (f64, f64) {
+        (self.temporary_bytes as f64 / self.runs, self.slot_bytes as f64 / self.runs)
+    }
+
+    /// Buffers made since; none on the CPU.
+    pub fn new_buffers(&self) -> Option<u64> {
+        self.gpu.as_ref().map(|gpu| gpu.buffers)
     }
 
     /// For people.

@@ -4,6 +4,7 @@
 mod cold;
 mod counts;
 mod fft;
+mod founding;
 mod linalg;
 mod matmul;
 mod ops;
@@ -45,7 +46,9 @@ enum What {
     Ragged(ragged::Options),
     /// Building, planning, submitting, reading.
     Overhead,
-    /// All of these but the first steps, which ask for a process of their own.
+    /// The number targets of the project's founding documents, each beside what is measured.
+    Founding(founding::Options),
+    /// All of these but the targets, and the first steps, which ask for a process of their own.
     All,
 }
 
@@ -64,6 +67,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Cold(_) => "cold",
         What::Ragged(_) => "ragged",
         What::Overhead => "overhead",
+        What::Founding(_) => "founding",
         What::All => "all",
     };
     object["bench"] = json!(name);
@@ -76,6 +80,7 @@ pub async fn run(device: &Device, options: &Options, output: Output) -> Result<E
         What::Cold(options) => cold::run(device, options, output).await?,
         What::Ragged(options) => ragged::run(device, options, output).await?,
         What::Overhead => overhead::run(device, output).await?,
+        What::Founding(options) => founding::run(device, options, output).await?,
         What::All => json!({
             "overhead": overhead::run(device, output).await?,
             "matmul": matmul::run(device, &matmul::Options::default(), output).await?,

@@ -1,7 +1,7 @@
 //! A task's data in host memory, and the loaders over it. It outlives a device: a lost one is replaced, and the data
 //! goes to the new one.
 
-use super::{Source, Task, images, spirals, text};
+use super::{Augmentation, Source, Task, images, spirals, text};
 use crate::model::Architecture;
 use flambeau::data::{CharTokenizer, DataLoader, TrainTest};
 use flambeau::prelude::*;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What a task learns from.
 pub enum HostData {
-    Images { sets: TrainTest, augment: bool },
+    Images { sets: TrainTest, augmentation: Augmentation },
     Spirals,
     Text(text::Text),
 }
@@ -29,12 +29,32 @@ impl HostData {
     /// Reads a task's data, from `place` if it is given.
     pub fn open(task: &Task, place: Option<&Path>) -> Result<HostData> {
         match &task.source {
-            Source::Images { open, places, augment, .. } => {
-                let sets = images::open(task.name, *open, places, place)?;
-                Ok(HostData::Images { sets, augment: *augment })
+            Source::Images { data_set, open, places, augmentation, .. } => {
+                let sets = images::open(task.name, data_set, *open, places, place)?;
+                Ok(HostData::Images { sets, augmentation: *augmentation })
             }
             Source::Spirals => Ok(HostData::Spirals),
             Source::Text => text::Text::open(place).map(HostData::Text),
+        }
+    }
+
+    /// The same pictures, changed in this way in training.
+    pub fn augmented(self, augmentation: Augmentation) -> HostData {
+        match self {
+            HostData::Images { sets, .. } => HostData::Images { sets, augmentation },
+            other => other,
+        }
+    }
+
+    /// The same with the first `count` pictures to train with alone; other data stays as it is.
+    pub fn first(&self, count: usize) -> HostData {
+        match self {
+            HostData::Images { sets, augmentation } => {
+                let sets = TrainTest { train: sets.train.first(count), test: sets.test.clone() };
+                HostData::Images { sets, augmentation: *augmentation }
+            }
+            HostData::Spirals => HostData::Spirals,
+            HostData::Text(text) => HostData::Text(text.clone()),
         }
     }
 
@@ -59,7 +79,7 @@ impl HostData {
         device: &Device,
     ) -> Result<(DataLoader, DataLoader)> {
         let (train, test) = match self {
-            HostData::Images { sets, augment } => images::loaders(sets, *augment, feeding, device)?,
+            HostData::Images { sets, augmentation } => images::loaders(sets, *augmentation, feeding, device)?,
             HostData::Spirals => spirals::loaders(feeding, device)?,
             HostData::Text(text) => text.loaders(model, feeding, device)?,
         };

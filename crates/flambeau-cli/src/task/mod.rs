@@ -2,10 +2,13 @@
 
 mod data;
 mod images;
+mod recipe;
 mod spirals;
 mod text;
 
 pub use data::{Feeding, HostData};
+pub use images::Augmentation;
+pub use recipe::Recipe;
 pub use spirals::{SIDE, points};
 
 use crate::model::Architecture;
@@ -18,10 +21,14 @@ use std::path::Path;
 pub struct Task {
     /// Its name on the command line.
     pub name: &'static str,
+    /// Another name that is understood.
+    pub alias: Option<&'static str>,
     /// Where its data comes from.
     pub source: Source,
     /// The models for it, the default first.
     pub models: &'static [Preset],
+    /// Ways to train one of them to a known accuracy.
+    pub recipes: &'static [Recipe],
     /// The names of the classes, where they are known before the data is read.
     pub classes: &'static [&'static str],
 }
@@ -30,14 +37,16 @@ pub struct Task {
 pub enum Source {
     /// Pictures in files.
     Images {
+        /// The data set's name for `flambeau data fetch`.
+        data_set: &'static str,
         /// Reads them from a folder.
         open: fn(&Path) -> Result<TrainTest>,
         /// Where the folder may be, beside `data/<task>`.
         places: &'static [&'static str],
         /// How other pictures become such pictures.
         picture: Picture,
-        /// Are the pictures shifted and mirrored in training?
-        augment: bool,
+        /// How they are changed in training.
+        augmentation: Augmentation,
     },
     /// Points of two spirals, computed.
     Spirals,
@@ -109,37 +118,61 @@ const MLP: Preset = Preset {
     clip: None,
 };
 
+const CIFAR_RESNET18: Preset = Preset {
+    name: "resnet18",
+    architecture: |_| Architecture::Resnet18 { inputs: 3, width: 64, classes: 10 },
+    open_ended: false,
+    epochs: 30,
+    batch: 128,
+    rate: 3e-3,
+    clip: None,
+};
+
+const FASHION_RESNET18: Preset = Preset {
+    architecture: |_| Architecture::Resnet18 { inputs: 1, width: 32, classes: 10 },
+    epochs: 15,
+    ..CIFAR_RESNET18
+};
+
 /// All tasks.
 pub const TASKS: &[Task] = &[
     Task {
         name: "mnist",
+        alias: None,
         source: Source::Images {
+            data_set: "mnist",
             open: |folder| Mnist::open(folder),
             places: &[],
             picture: Picture::Digit,
-            augment: false,
+            augmentation: Augmentation::NONE,
         },
         models: &[CNN, MLP],
+        recipes: &[],
         classes: &Mnist::CLASSES,
     },
     Task {
         name: "fashion",
+        alias: Some("fashion-mnist"),
         source: Source::Images {
+            data_set: "fashion-mnist",
             open: |folder| FashionMnist::open(folder),
             places: &["/usr/share/datasets/fashion-mnist"],
             picture: Picture::Grey,
-            augment: false,
+            augmentation: Augmentation::NONE,
         },
-        models: &[Preset { epochs: 6, ..CNN }, Preset { epochs: 10, ..MLP }],
+        models: &[Preset { epochs: 6, ..CNN }, Preset { epochs: 10, ..MLP }, FASHION_RESNET18],
+        recipes: &[recipe::FASHION],
         classes: &FashionMnist::CLASSES,
     },
     Task {
         name: "cifar10",
+        alias: None,
         source: Source::Images {
+            data_set: "cifar10",
             open: |folder| Cifar10::open(folder),
             places: &["cifar-10-batches-bin", "data/cifar-10-batches-bin"],
             picture: Picture::Colour,
-            augment: true,
+            augmentation: Augmentation { shift: 4, flip: true, cutout: 0 },
         },
         models: &[
             Preset {
@@ -149,20 +182,14 @@ pub const TASKS: &[Task] = &[
                 batch: 128,
                 ..CNN
             },
-            Preset {
-                name: "resnet18",
-                architecture: |_| Architecture::Resnet18 { inputs: 3, width: 64, classes: 10 },
-                open_ended: false,
-                epochs: 30,
-                batch: 128,
-                rate: 3e-3,
-                clip: None,
-            },
+            CIFAR_RESNET18,
         ],
+        recipes: &[recipe::CIFAR10],
         classes: &Cifar10::CLASSES,
     },
     Task {
         name: "spirals",
+        alias: None,
         source: Source::Spirals,
         models: &[Preset {
             name: "mlp",
@@ -173,10 +200,12 @@ pub const TASKS: &[Task] = &[
             rate: 1e-2,
             clip: None,
         }],
+        recipes: &[],
         classes: &["blue", "orange"],
     },
     Task {
         name: "char-gpt",
+        alias: None,
         source: Source::Text,
         models: &[
             Preset {
@@ -198,6 +227,7 @@ pub const TASKS: &[Task] = &[
                 clip: Some(1.0),
             },
         ],
+        recipes: &[],
         classes: &[],
     },
 ];
@@ -205,7 +235,7 @@ pub const TASKS: &[Task] = &[
 impl Task {
     /// The task of that name.
     pub fn named(name: &str) -> Result<&'static Task> {
-        TASKS.iter().find(|task| task.name == name).ok_or_else(|| {
+        TASKS.iter().find(|task| task.name == name || task.alias == Some(name)).ok_or_else(|| {
             let names: Vec<&str> = TASKS.iter().map(|task| task.name).collect();
             refused("task", format!("there is no task `{name}`; take one of {}", names.join(", ")))
         })
@@ -222,6 +252,19 @@ impl Task {
             let message =
                 format!("the task {} has no model `{name}`; take one of {}", self.name, names.join(", "));
             refused("--model", message)
+        })
+    }
+
+    /// The recipe of that name.
+    pub fn recipe(&self, name: &str) -> Result<&'static Recipe>
+    where
+        Self: 'static,
+    {
+        self.recipes.iter().find(|recipe| recipe.model.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.recipes.iter().map(|recipe| recipe.model.name).collect();
+            let known =
+                if names.is_empty() { "it has none".into() } else { format!("take {}", names.join(", ")) };
+            refused("--recipe", format!("the task {} has no recipe `{name}`; {known}", self.name))
         })
     }
 

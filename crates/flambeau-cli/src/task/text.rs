@@ -15,6 +15,7 @@ const TEST_BATCH: usize = 32;
 const OVERLAP: usize = 2;
 
 /// A text as numbers.
+#[derive(Clone)]
 pub struct Text {
     pub tokenizer: CharTokenizer,
     train: Vec<i32>,

@@ -115,8 +115,8 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
     lines.extend(next_step(run, &files[0]).map(|command| format!("try it: {command}")));
     let group = summary.group.as_ref().map(|group| members::report(ended.group.0, group, &ended.group.1));
     let result = json!({
-        "task": run.task.name, "model": run.preset.name, "device": device.name(),
-        "test_accuracy": accuracy, "test_loss": loss, "train_loss": last("loss"),
+        "task": run.task.name, "model": run.preset.name, "recipe": run.options.recipe, "device": device.name(),
+        "seed": run.options.seed, "amp": run.options.amp, "batch": run.feeding().batch, "test_accuracy": accuracy, "test_loss": loss, "train_loss": last("loss"),
         "steps": summary.steps, "epochs": summary.history.len(), "parameters": ended.model.parameter_count(),
         "seconds": summary.seconds, "samples_per_second": summary.samples_per_second,
         "seconds_waiting_for_data": summary.seconds_waiting_for_data,

@@ -1,11 +1,12 @@
 //! Optimizers by name.
 
 use crate::output::refused;
+use crate::task::Recipe;
 use flambeau::Result;
 use flambeau::bindings::optimizers::by_name;
 use flambeau::nn::Parameter;
 use flambeau::optim::Optimizer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Of the library's optimizers those for any model: name, learning rate as a multiple of Adam's, and what is set unlike the
 /// library's defaults, as JSON.
@@ -25,7 +26,9 @@ const OPTIMIZERS: &[(&str, f64, &str)] = &[
 /// An optimizer that can be made.
 pub struct Choice {
     name: &'static str,
-    settings: &'static str,
+    settings: Value,
+    /// What weights lose; biases and the parameters of norms, which have one dimension, lose nothing.
+    weight_decay: f64,
     /// Its highest learning rate.
     pub rate: f64,
 }
@@ -33,12 +36,7 @@ pub struct Choice {
 impl Choice {
     /// The optimizer of that name, with its learning rate: the given one, or its multiple of Adam's.
     pub fn named(name: &str, given: Option<f64>, adams: f64) -> Result<Choice> {
-        if let Some(rate) = given.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(refused(
-                "--lr",
-                format!("{rate} is no learning rate; take one above 0, e.g. {adams}"),
-            ));
-        }
+        check_rate(given, adams)?;
         let found = OPTIMIZERS.iter().find(|(known, ..)| *known == name);
         let &(name, multiple, settings) = found.ok_or_else(|| {
             let names: Vec<&str> = OPTIMIZERS.iter().map(|(name, ..)| *name).collect();
@@ -47,14 +45,42 @@ impl Choice {
                 format!("there is no optimizer `{name}`; take one of {}", names.join(", ")),
             )
         })?;
-        Ok(Choice { name, settings, rate: given.unwrap_or(adams * multiple) })
+        let settings = serde_json::from_str(settings).expect("the list has JSON");
+        Ok(Choice { name, settings, weight_decay: 0.0, rate: given.unwrap_or(adams * multiple) })
+    }
+
+    /// The optimizer of a recipe, with the given learning rate or the recipe's.
+    pub fn of_recipe(recipe: &Recipe, given: Option<f64>) -> Result<Choice> {
+        check_rate(given, recipe.model.rate)?;
+        Ok(Choice {
+            name: "sgd",
+            settings: json!({ "momentum": recipe.momentum, "nesterov": true }),
+            weight_decay: recipe.weight_decay,
+            rate: given.unwrap_or(recipe.model.rate),
+        })
     }
 
     /// The optimizer of these parameters.
     pub fn make(&self, parameters: Vec<Parameter>) -> Result<Box<dyn Optimizer>> {
-        let mut settings: Value = serde_json::from_str(self.settings).expect("the list has JSON");
+        let mut settings = self.settings.clone();
         settings["lr"] = self.rate.into();
-        by_name(self.name, vec![(parameters, settings)])
+        if self.weight_decay == 0.0 {
+            return by_name(self.name, vec![(parameters, settings)]);
+        }
+        let (weights, others): (Vec<_>, Vec<_>) =
+            parameters.into_iter().partition(|parameter| parameter.value().rank() > 1);
+        let mut decaying = settings.clone();
+        decaying["weight_decay"] = self.weight_decay.into();
+        by_name(self.name, vec![(weights, decaying), (others, settings)])
+    }
+}
+
+fn check_rate(given: Option<f64>, example: f64) -> Result<()> {
+    match given.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        None => Ok(()),
+        Some(rate) => {
+            Err(refused("--lr", format!("{rate} is no learning rate; take one above 0, e.g. {example}")))
+        }
     }
 }
 
@@ -62,6 +88,26 @@ impl Choice {
 mod tests {
     use super::*;
     use flambeau::bindings::optimizers::NAMES;
+
+    /// Without a gradient a weight loses 1.9 times rate and decay (Nesterov's first step adds the momentum's share), a bias nothing.
+    #[test]
+    fn a_recipe_lets_weights_decay_alone() {
+        use flambeau::prelude::*;
+        let (weight, bias) = (
+            Parameter::new(&Tensor::ones([2, 2], &Device::cpu())),
+            Parameter::new(&Tensor::ones([2], &Device::cpu())),
+        );
+        let recipe = crate::task::Task::named("cifar10").unwrap().recipe("resnet18").unwrap();
+        let choice = Choice::of_recipe(recipe, None).unwrap();
+        let mut optimizer = choice.make(vec![weight.clone(), bias.clone()]).unwrap();
+        let sum = (weight.get() * 0.0).sum(..) + (bias.get() * 0.0).sum(..);
+        sum.backward().unwrap();
+        optimizer.step().unwrap();
+        let left = weight.value().to_f64_vec_blocking().unwrap();
+        assert!(left.iter().all(|x| (x - (1.0 - 1.9 * 0.1 * 5e-4)).abs() < 1e-7), "{left:?}");
+        assert_eq!(bias.value().to_f64_vec_blocking().unwrap(), [1.0, 1.0]);
+        assert!(Choice::of_recipe(recipe, Some(-1.0)).is_err());
+    }
 
     #[test]
     fn every_optimizer_can_be_chosen() {

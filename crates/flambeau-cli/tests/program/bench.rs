@@ -120,12 +120,46 @@ fn first_steps_and_new_lengths() {
     positive(&result["median_ms"]);
 }
 
+/// Every row names its requirement, its target and what was found; what is counted is right.
+#[test]
+fn founding_targets() {
+    let folder = Folder::new("bench-founding");
+    let result = bench(&folder, &["founding", "229", "252", "253", "255", "259"]);
+    let rows = result["results"].as_array().unwrap();
+    let of =
+        |number: u64| rows.iter().filter(move |row| row["requirements"][0] == number).collect::<Vec<_>>();
+    positive(&of(229)[0]["value"]);
+    assert!(of(229)[0]["met"].is_boolean());
+    let patterns = of(252);
+    assert_eq!(patterns.len(), 5, "{result}");
+    assert!(patterns[0]["measured"].as_str().unwrap().contains("1 instead of 4 kernels"), "{}", patterns[0]);
+    let memory = of(253);
+    assert_eq!(memory.len(), if cfg!(target_os = "linux") { 2 } else { 1 }, "{result}");
+    let share = memory[0]["value"].as_f64().unwrap();
+    assert!(share > 0.0 && share <= 1.0, "{}", memory[0]);
+    assert_eq!((of(255).len(), of(259).len()), (1, 1));
+    assert_eq!(of(255)[0]["met"], Value::Null);
+    let software = bench(&folder, &[&["founding", "231", "248", "254"][..], &SOFTWARE].concat());
+    let rows = software["results"].as_array().unwrap();
+    assert_eq!(rows.iter().filter(|row| row["requirements"][0] == 248).count(), 5, "{software}");
+    assert_eq!(rows.iter().filter(|row| row["requirements"][0] == 231).count(), 2, "{software}");
+    for row in rows {
+        positive(&row["value"]);
+    }
+    let busy = rows.iter().filter(|row| row["requirements"][0] == 254);
+    assert!(
+        busy.clone().count() == 2 && busy.clone().all(|row| row["value"].as_f64() <= Some(1.0)),
+        "{software}"
+    );
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused() {
     let folder = Folder::new("bench-refused");
     let refused = |arguments: &[&str]| error(folder.path(), &[&["bench"], arguments].concat());
     assert!(refused(&["train", "mlp", "--steps", "0"]).contains("above 0"));
     assert!(refused(&["ops", "teleport"]).contains("layer norm"));
+    assert!(refused(&["founding", "1"]).contains("227 to 259"));
     assert!(refused(&["ragged", "--lengths", "20"]).contains("21 to 467"));
     assert!(refused(&["train", "mlp", "--trace", "trace.json"]).contains("timestamps"));
 }

@@ -16,6 +16,8 @@ fn choices_that_do_not_exist() {
     assert_says(&error(&["train", "chess"]), &["`chess`", "mnist", "char-gpt"]);
     assert_says(&error(&["train", "mnist", "--model", "vit"]), &["`vit`", "cnn, mlp"]);
     assert_says(&error(&["train", "mnist", "--optimizer", "magic"]), &["`magic`", "adam"]);
+    assert_says(&error(&["train", "mnist", "--recipe", "resnet18"]), &["`resnet18`", "it has none"]);
+    assert_says(&error(&["train", "cifar10", "--recipe", "vit"]), &["`vit`", "take resnet18"]);
     assert_says(&error(&["train", "mnist", "--lr", "-1"]), &["--lr", "above 0"]);
     assert_says(&error(&["train", "spirals", "--device", "toaster"]), &["toaster", "cpu"]);
     assert_says(&error(&["train", "char-gpt"]), &["--data FILE"]);
@@ -27,7 +29,10 @@ fn data_that_is_missing_or_damaged() {
     let error = |arguments: &[&str]| error(folder.path(), arguments);
     let missing = error(&["train", "mnist", "--data", "nowhere"]);
     assert_says(&missing, &["nowhere/train-images-idx3-ubyte.gz", "get it with", "--data"]);
-    assert_says(&error(&["train", "cifar10"]), &["data/cifar10/data_batch_1.bin", "curl", "--data"]);
+    assert_says(
+        &error(&["train", "cifar10"]),
+        &["data/cifar10/data_batch_1.bin", "curl", "--data", "flambeau data fetch cifar10"],
+    );
     std::fs::write(folder.join("train-images-idx3-ubyte"), [0; 100]).unwrap();
     assert_says(&error(&["train", "mnist", "--data", "."]), &["train-images-idx3-ubyte"]);
     std::fs::write(folder.join("short.txt"), "too short").unwrap();

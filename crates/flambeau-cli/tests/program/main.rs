@@ -1,6 +1,7 @@
 //! The program itself, run as people run it: in folders of its own, killed, interrupted, given bad files.
 
 mod bench;
+mod data_sets;
 mod errors;
 mod files;
 mod groups;

@@ -36,6 +36,10 @@ impl Drop for Folder {
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flambeau"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    // What the user has fetched is not the test's.
+    for cache in ["XDG_CACHE_HOME", "LOCALAPPDATA"] {
+        command.env(cache, folder.join("cache"));
+    }
     if !arguments.contains(&"--device") {
         command.env("FLAMBEAU_DEVICE", "cpu");
     }

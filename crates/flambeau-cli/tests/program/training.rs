@@ -78,6 +78,41 @@ fn text_is_learned_and_continued() {
     assert!(message.contains("'Ω'"), "{message}");
 }
 
+/// Ten classes of one colour each, in CIFAR-10's binary form: files of `count` pictures.
+fn coloured(folder: &Path, count: usize) {
+    std::fs::create_dir_all(folder).unwrap();
+    for name in (1..=5).map(|batch| format!("data_batch_{batch}.bin")).chain(["test_batch.bin".into()]) {
+        let record = |picture: usize| {
+            let class = picture % 10;
+            let plane = move |channel: usize| {
+                let shade = ((class * 7 + channel * 3) % 10 * 25) as u8;
+                (0..1024).map(move |pixel| shade.wrapping_add((pixel * 13 % 7) as u8))
+            };
+            [class as u8].into_iter().chain((0..3).flat_map(plane)).collect::<Vec<u8>>()
+        };
+        std::fs::write(folder.join(name), (0..count).flat_map(record).collect::<Vec<u8>>()).unwrap();
+    }
+}
+
+/// The recipe's parts all at work: label smoothing, decay of weights alone, a rising rate, shifted pictures with holes.
+#[test]
+fn a_recipe_trains_and_says_so() {
+    let folder = Folder::new("recipe");
+    coloured(&folder.join("data"), 10);
+    let run = ["train", "cifar10", "--recipe", "resnet18", "--data", "data", "--batch", "10", "--out", "run"];
+    let result = json(folder.path(), &[&run[..], &["--epochs", "2", "--lr", "0.02", "--seed", "3"]].concat());
+    assert_eq!((&result["recipe"], &result["model"]), (&"resnet18".into(), &"resnet18".into()));
+    assert_eq!((&result["steps"], &result["epochs"], &result["seed"]), (&10.into(), &2.into(), &3.into()));
+    assert_eq!((&result["batch"], &result["amp"]), (&10.into(), &false.into()));
+    let log = std::fs::read_to_string(folder.join("run/log.jsonl")).unwrap();
+    let steps = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let losses: Vec<f64> = steps.filter_map(|line| line["loss"].as_f64()).collect();
+    assert!(losses.len() >= 10 && losses[9] < losses[0], "{log}");
+    let mixed = json(folder.path(), &[&run[..], &["--max-steps", "2", "--amp"]].concat());
+    assert_eq!((&mixed["amp"], &mixed["steps"]), (&true.into(), &2.into()));
+    assert!(mixed["test_loss"].as_f64().unwrap().is_finite(), "{mixed}");
+}
+
 /// Without `--json`: lines that one can read in a pipe, and a summary.
 #[test]
 fn words_for_people() {

@@ -7,6 +7,8 @@ mod block;
 mod buffer;
 mod cast;
 mod disjoint;
+#[cfg(not(target_arch = "wasm32"))]
+mod folders;
 mod mapped;
 mod order;
 #[cfg(not(target_arch = "wasm32"))]
@@ -19,6 +21,8 @@ pub(crate) use block::{Block, BlockFn, Lanes, MOST_OPERANDS, View, ViewMut, bloc
 pub(crate) use buffer::HostBuffer;
 pub(crate) use cast::{cast, wrap};
 pub(crate) use disjoint::{Disjoint, Matrix, Product, Target, multiply};
+#[cfg(not(target_arch = "wasm32"))]
+pub use folders::user_cache;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use mapped::mapped;
 pub(crate) use mapped::mapped_with;

@@ -30,6 +30,7 @@ impl Plan {
                     continue;
                 }
                 let bytes = buffer.numel as u64 * element_bytes(buffer.dtype);
+                self.temporary_bytes += bytes;
                 let fits =
                     |&slot: &usize| self.slots[slot] >= bytes && self.slots[slot] <= bytes.max(4096) * 2;
                 let best = free.iter().copied().filter(fits).min_by_key(|&slot| self.slots[slot]);

@@ -52,6 +52,8 @@ pub(crate) struct Plan {
     pub buffers: Vec<PlanBuffer>,
     /// Bytes of each memory slot that temporaries share.
     pub slots: Vec<u64>,
+    /// Bytes of all temporaries: what they would take if none had the memory of another.
+    pub temporary_bytes: u64,
     /// Where each of the graph's roots lies afterwards.
     pub roots: Vec<Place>,
     /// What a run of each kernel costs.
@@ -109,6 +111,7 @@ impl Plan {
             buffers: buffers.collect(),
             kernels: lowered.kernels,
             slots: Vec::new(),
+            temporary_bytes: 0,
             roots,
             costs: Vec::new(),
             rules,

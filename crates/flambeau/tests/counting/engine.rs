@@ -21,6 +21,8 @@ fn cost<T>(device: &Device, body: impl FnOnce() -> T) -> (T, PlanStats) {
         kernels: after.kernels - before.kernels,
         flops: after.flops - before.flops,
         bytes: after.bytes - before.bytes,
+        temporary_bytes: after.temporary_bytes - before.temporary_bytes,
+        slot_bytes: after.slot_bytes - before.slot_bytes,
         cached: after.cached,
     };
     (result, cost)
@@ -125,6 +127,25 @@ fn an_update_takes_as_many_kernels_for_forty_parameters_as_for_one() {
             assert!(values(&parameters[count - 1].value()).iter().all(|&x| (0.79..0.81).contains(&x)));
             let others = second.kernels - count as u64;
             assert!(others <= 2, "{count} parameters: {others} kernels beside the gradients'");
+        }
+    }
+}
+
+/// Of a chain of products each needs the one before alone: however many there are, two take turns.
+#[test]
+fn temporaries_whose_lives_do_not_overlap_share_memory() {
+    let _alone = alone();
+    for device in devices() {
+        let square = Tensor::ones([16, 16], &device);
+        let evaluate = |products: usize| {
+            let chain = (0..products).fold(square.clone(), |x, _| x.matmul(&square));
+            cost(&device, || chain.eval().unwrap()).1
+        };
+        let bytes = 16 * 16 * 4;
+        for (products, temporaries, slots) in [(1, 0, 0), (2, 1, 1), (3, 2, 2), (8, 7, 2)] {
+            let spent = evaluate(products);
+            let found = (spent.temporary_bytes, spent.slot_bytes);
+            assert_eq!(found, (temporaries * bytes, slots * bytes), "{products} products");
         }
     }
 }

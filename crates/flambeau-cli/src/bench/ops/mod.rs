@@ -8,8 +8,7 @@ mod networks;
 use super::trace::most_expensive;
 use super::{Kind, WARM_UP, flop_rate, matmul, median, time};
 use crate::output::{Output, refused};
-pub use cases::Body;
-use cases::{Case, Given, Least, Sample};
+pub(super) use cases::{Body, Case, Given, Least, Sample, gradient};
 use flambeau::TensorOptions;
 use flambeau::prelude::*;
 use serde_json::{Value, json};
@@ -162,8 +161,15 @@ async fn measure(case: &Case, device: &Device, ceilings: &Ceilings, output: Outp
     Ok(result)
 }
 
+/// The seconds of an op whose result has been checked.
+pub(super) async fn measured(case: &Case, device: &Device) -> Result<f64> {
+    let inputs = inputs(case, device)?;
+    check(case, &inputs[0]).await?;
+    seconds(case.body, &inputs, device).await
+}
+
 /// Different inputs of the same shapes, evaluated.
-fn inputs(case: &Case, device: &Device) -> Result<Vec<Vec<Tensor>>> {
+pub(super) fn inputs(case: &Case, device: &Device) -> Result<Vec<Vec<Tensor>>> {
     let options = TensorOptions::from(device);
     let generator = Generator::new(1);
     let uniform = |shape: &Vec<usize>, low: f64, high: f64| {
@@ -247,7 +253,11 @@ async fn check_random(case: &Case, result: &Tensor, mean: f64, variance: f64) ->
 }
 
 /// The median of the seconds of an evaluation, many of them being under way at once.
-pub(super) async fn seconds(body: Body, inputs: &[Vec<Tensor>], device: &Device) -> Result<f64> {
+pub(super) async fn seconds(
+    body: impl Fn(&[Tensor]) -> Result<Tensor>,
+    inputs: &[Vec<Tensor>],
+    device: &Device,
+) -> Result<f64> {
     let evaluations = async |count: usize| -> Result<f64> {
         let start = Instant::now();
         let mut last = None;

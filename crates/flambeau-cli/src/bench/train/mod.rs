@@ -225,7 +225,7 @@ async fn repeat(training: &mut Training, steps: usize, device: &Device) -> Resul
 }
 
 /// The most memory that the process has had, where the system tells it.
-fn peak_of_process() -> Option<u64> {
+pub(super) fn peak_of_process() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -6,6 +6,7 @@
 
 use super::pipeline::PipelineKey;
 use super::{AdapterDescription, lock};
+use crate::host::user_cache;
 use rustc_hash::FxHashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,16 +48,6 @@ impl PipelineStore {
             },
         }
     }
-}
-
-/// The folder for files that can be made again.
-fn user_cache() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if cfg!(target_os = "windows") {
-        return variable("LOCALAPPDATA");
-    }
-    let in_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
-    variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(in_home)))
 }
 
 /// The file of one adapter, and the driver's cache that it is read into and written from.

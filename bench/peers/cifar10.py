@@ -1,0 +1,191 @@
+"""PyTorch training ResNet-18 on CIFAR-10 by the recipe of `flambeau train cifar10 --recipe resnet18`.
+
+Usage: cifar10.py FOLDER [--seeds 1,2,3] [--epochs 20] [--batch 128] [--lr 0.1] [--max-steps N] [--amp] [--channels-last] [--compile]
+
+FOLDER has data_batch_1.bin to data_batch_5.bin and test_batch.bin, as `flambeau data fetch cifar10` writes them. Prints one JSON
+object a line, one for each seed: accuracy, seconds of training with a test after every epoch (`seconds`) and without (`training_seconds`),
+epochs and settings. On CUDA products are F32 without TF32; `--amp` takes autocast to F16 and a gradient scaler, as Flambeau's does.
+Everything lies on the device from the start: pictures as bytes, and their changes (shift by up to 4, flip, a black square of 8) are
+made there.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+SIDE = 32
+SHIFT, HOLE = 4, 8
+MOMENTUM, WEIGHT_DECAY, SMOOTHING, RISING = 0.9, 5e-4, 0.1, 0.25
+TEST_BATCH = 500
+
+
+class Residual(nn.Module):
+    def __init__(self, before, after, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.bn1, self.bn2 = nn.BatchNorm2d(after), nn.BatchNorm2d(after)
+        self.downsample = None
+        if stride != 1:
+            self.downsample = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+
+    def forward(self, x):
+        straight = x if self.downsample is None else self.downsample(x)
+        x = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(x)) + straight)
+
+
+class ResNet18(nn.Module):
+    """torchvision's resnet18 with a 3 × 3 stem and no pool, and its first values."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64)
+        widths = [64, 64, 128, 256, 512]
+        self.layers = nn.Sequential(
+            *[
+                nn.Sequential(Residual(widths[k], widths[k + 1], 1 if k == 0 else 2), Residual(widths[k + 1], widths[k + 1], 1))
+                for k in range(4)
+            ]
+        )
+        self.fc = nn.Linear(512, 10)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, x):
+        x = self.layers(F.relu(self.bn1(self.conv1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def read(folder, names, device):
+    """Pictures (N, 3, 32, 32) as bytes, and their classes."""
+    files = [torch.frombuffer(bytearray(open(f"{folder}/{name}.bin", "rb").read()), dtype=torch.uint8) for name in names]
+    records = torch.cat(files).reshape(-1, 1 + 3 * SIDE * SIDE).to(device)
+    return records[:, 1:].reshape(-1, 3, SIDE, SIDE).contiguous(), records[:, 0].long()
+
+
+def augmented(x):
+    """Each picture shifted, flipped and with a hole, by numbers of its own."""
+    count, device = x.shape[0], x.device
+    top, left = torch.randint(0, 2 * SHIFT + 1, (2, count, 1), device=device)
+    along = torch.arange(SIDE, device=device)
+    flipped = torch.rand(count, 1, device=device) < 0.5
+    rows, columns = top + along, left + torch.where(flipped, along.flip(0), along)
+    x = F.pad(x, [SHIFT] * 4)
+    each = torch.arange(count, device=device)[:, None, None]
+    # Indexes around a slice put the channels last.
+    x = x[each, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    first = torch.randint(-(HOLE // 2), SIDE - HOLE // 2, (2, count, 1), device=device)
+    within = [(along >= start) & (along < start + HOLE) for start in first]
+    hole = within[0][:, :, None] & within[1][:, None, :]
+    return x.masked_fill(hole[:, None], 0.0)
+
+
+def rate(step, total, highest):
+    """From a hundredth of the highest up to it in a quarter of the run, and down to nothing, in straight lines."""
+    rise, end = RISING * total - 1, total - 1
+    first = highest / 100
+    if step <= rise:
+        return first + (highest - first) * step / max(rise, 1e-9)
+    return highest + (first / 1e4 - highest) * (step - rise) / max(end - rise, 1e-9)
+
+
+def train(seed, data, options, device):
+    torch.manual_seed(seed)
+    (train_x, train_y), (test_x, test_y) = data
+    layout = torch.channels_last if options.channels_last else torch.contiguous_format
+    model = ResNet18().to(device, memory_format=layout)
+    weights = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    groups = [{"params": weights, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.SGD(groups, lr=options.lr, momentum=MOMENTUM, nesterov=True)
+    forward = torch.compile(model) if options.compile else model
+    scaler = torch.amp.GradScaler(device.type, enabled=options.amp)
+
+    def scores(x):
+        x = x.contiguous(memory_format=layout)
+        with torch.autocast(device.type, dtype=torch.float16, enabled=options.amp):
+            return forward(x)
+
+    def wait():
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    per_epoch = -(-len(train_x) // options.batch)
+    total = min(options.epochs * per_epoch, options.max_steps or sys.maxsize)
+    step, testing, accuracy, losses = 0, 0.0, 0.0, []
+    start = time.perf_counter()
+    while step < total:
+        model.train()
+        order, summed, count = torch.randperm(len(train_x), device=device), torch.zeros((), device=device), 0
+        for part in order.split(options.batch):
+            for group in optimizer.param_groups:
+                group["lr"] = rate(step, total, options.lr)
+            x = augmented(train_x[part].float() / 255)
+            loss = F.cross_entropy(scores(x).float(), train_y[part], label_smoothing=SMOOTHING)
+            optimizer.zero_grad(set_to_none=True)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            summed, count, step = summed + loss.detach(), count + 1, step + 1
+            if step >= total:
+                break
+        losses.append(summed.item() / count)
+        before = time.perf_counter()
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for x, y in zip(test_x.split(TEST_BATCH), test_y.split(TEST_BATCH)):
+                right = right + (scores(x.float() / 255).argmax(1) == y).sum()
+        accuracy = right.item() / len(test_x)
+        testing += time.perf_counter() - before
+        print(f"epoch {len(losses)}: loss {losses[-1]:.4f}, test accuracy {accuracy:.4f}", file=sys.stderr, flush=True)
+    wait()
+    seconds = time.perf_counter() - start
+    return {
+        "peer": "PyTorch",
+        "version": torch.__version__,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "seed": seed,
+        "test_accuracy": accuracy,
+        "seconds": seconds,
+        "training_seconds": seconds - testing,
+        "epochs": len(losses),
+        "steps": step,
+        "batch": options.batch,
+        "amp": options.amp,
+        "channels_last": options.channels_last,
+        "compile": options.compile,
+        "losses": losses,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--max-steps", type=int)
+    parser.add_argument("--amp", action="store_true")
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    train_set = read(options.folder, [f"data_batch_{batch}" for batch in range(1, 6)], device)
+    test_set = read(options.folder, ["test_batch"], device)
+    for seed in options.seeds.split(","):
+        print(json.dumps(train(int(seed), (train_set, test_set), options, device)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
