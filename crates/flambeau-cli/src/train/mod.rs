@@ -15,7 +15,7 @@ use flambeau::io::Checkpoints;
 use flambeau::optim::scheduler::OneCycleLr;
 use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
-use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
+use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer, recovering};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -114,18 +114,14 @@ pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Res
     prepare_folder(&out, options.resume)?;
     let run = Run { options, output, task, preset, optimizer, data, architecture, out };
     interrupt::listen();
-    let mut device = device::choose(choice).await?;
-    device::mention_cpu(&device, choice, output);
-    let mut losses = 0;
-    let mut ended = loop {
-        match run.attempt(&device, losses).await {
-            Err(error) if device::is_lost(&error) => {
-                losses += 1;
-                device = device::replace(losses, choice, output).await?;
-            }
-            other => break other?,
+    let open = async || device::choose(choice).await;
+    let attempt = async |device: &Device, losses| {
+        if losses == 0 {
+            device::mention_cpu(device, choice, output);
         }
+        run.attempt(device, losses).await
     };
+    let mut ended = recovering(open, attempt).await?;
     if ended.summary.stopped == Some(Stop::Asked) {
         return Ok(run.interrupted(&ended));
     }

@@ -4,6 +4,7 @@ mod bench;
 mod errors;
 mod files;
 mod kills;
+mod new;
 mod selftest;
 mod serve;
 mod support;
