@@ -7,6 +7,8 @@ mod app;
 mod arrows;
 mod examples;
 mod libtest;
+mod project;
+mod publish;
 mod runner;
 mod scripts;
 mod setup;
