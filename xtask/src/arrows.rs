@@ -16,6 +16,7 @@ const ORDER: &[&str] = &[
     "dtype",
     "shape",
     "error",
+    "browser",
     "settings",
     "memory",
     "rng",

@@ -35,6 +35,9 @@ const RUNS: &[Run] = &[
     run("linear_regression", &[], Place::Cpu),
     run("linear_regression", &[], Place::Gpu),
     run("higher_order", &["20"], Place::Cpu),
+    // On the CPU it says what a GPU needs.
+    run("gpu_demo", &[], Place::Cpu),
+    run("gpu_demo", &[], Place::Gpu),
     run("mnist", &["5"], Place::Cpu),
     // What the app shows as code (web/tests/programs.mjs writes them).
     run("app_perceptron", &[], Place::Cpu),

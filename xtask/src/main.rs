@@ -8,6 +8,8 @@ mod arrows;
 mod examples;
 mod libtest;
 mod mpi;
+mod project;
+mod publish;
 mod runner;
 mod scripts;
 mod setup;

@@ -17,7 +17,10 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's compiler, its cargo, the standard library's source, and a linker that writes WebAssembly.
 const DEBIAN_PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
 
-/// The linker in the last of these packages.
+/// The cargo in the second of these packages.
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+
+/// The linker in the last of them.
 const DEBIAN_LINKER: &str = "wasm-ld-22";
 
 /// Its own part of the target folder.
@@ -97,6 +100,14 @@ impl Compiler {
         command
     }
 
+    /// Has a program that starts cargo by itself build with this compiler.
+    pub fn choose(self, workspace: &Workspace, program: &mut Command) {
+        if self == Self::Debian {
+            choose_debian(workspace, program);
+            program.env("CARGO", DEBIAN_CARGO).env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort");
+        }
+    }
+
     fn command(self, workspace: &Workspace, name: &str, args: &[&str]) -> Command {
         let mut command = match self {
             Self::Toolchain => workspace.cargo(&[]),
@@ -126,7 +137,12 @@ fn missing_packages() -> Vec<&'static str> {
 }
 
 fn debian_cargo(workspace: &Workspace) -> Command {
-    let mut command = workspace.bare("/usr/bin/cargo");
+    let mut command = workspace.bare(DEBIAN_CARGO);
+    choose_debian(workspace, &mut command);
+    command
+}
+
+fn choose_debian(workspace: &Workspace, command: &mut Command) {
     // What rustup and `cargo run` set would lead Debian's cargo to the other compiler or its libraries.
     for variable in [
         "CARGO",
@@ -145,5 +161,4 @@ fn debian_cargo(workspace: &Workspace) -> Command {
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN_LINKER)
         // Two compilers in one folder would throw each other's work away.
         .env("CARGO_TARGET_DIR", workspace.target.join(DEBIAN_FOLDER));
-    command
 }

@@ -10,6 +10,7 @@ mod info;
 mod logger;
 mod model;
 mod model_file;
+mod new;
 mod output;
 mod picture;
 mod predict;
@@ -59,6 +60,8 @@ enum Command {
     Selftest(selftest::Options),
     /// Open the web app: training in the browser, on this machine alone.
     Serve(serve::Options),
+    /// Begin a project of your own, which trains on this machine and in a browser.
+    New(new::Options),
     /// List the adapters of this machine, and describe the device that would be chosen.
     Info,
 }
@@ -96,6 +99,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
         Command::Bench(options) => bench::run(&device::choose(choice).await?, &options, output).await,
         Command::Selftest(options) => selftest::run(&device::choose(choice).await?, &options, output).await,
         Command::Serve(options) => serve::run(&options, output),
+        Command::New(options) => new::run(&options, output),
         Command::Info => info::run(choice, output).await,
     }
 }

@@ -1,12 +1,9 @@
 //! `flambeau serve`: the web app from inside the program, or from a folder, for this machine's browser.
 
-mod request;
-mod server;
-
 use crate::output::{Output, bad_file, refused};
 use flambeau::Result;
+use flambeau_page::server::{self, Files, Limits};
 use serde_json::json;
-use server::{Files, Limits};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;

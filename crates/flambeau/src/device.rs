@@ -8,7 +8,7 @@ use crate::backend::cpu::Cpu;
 use crate::engine::Engine;
 use crate::error::{Error, Result, expect};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[cfg(feature = "gpu")]
 use crate::{
@@ -55,6 +55,15 @@ impl Device {
     /// best real GPU), `gpu:1` (by index, as [`enumerate_adapters`](crate::enumerate_adapters) counts), `software`
     /// (a software adapter such as llvmpipe).
     ///
+    /// It is chosen and opened once in a process or a page: every call gives the same device. Only one that was lost is replaced.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// assert_eq!(Device::best().await, Device::best().await);
+    /// # });
+    /// ```
+    ///
     /// # Panics
     /// When `FLAMBEAU_DEVICE` asks for a device that is not there.
     pub async fn best() -> Device {
@@ -63,12 +72,44 @@ impl Device {
 
     /// [`best`](Device::best), or the error instead of a panic.
     pub async fn try_best() -> Result<Device> {
-        match std::env::var(CHOICE) {
-            Ok(choice) => Device::named(&choice).await,
-            Err(_) => Ok(Device::first_gpu().await.unwrap_or_else(|error| {
+        Device::shared(std::env::var(CHOICE).ok()).await
+    }
+
+    /// The one device of the process for this choice, or for none.
+    async fn shared(choice: Option<String>) -> Result<Device> {
+        static OPENED: Mutex<Vec<(Option<String>, Device)>> = Mutex::new(Vec::new());
+        let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = |opened: &[(Option<String>, Device)]| {
+            let same = opened.iter().find(|(known, device)| *known == choice && !device.is_lost());
+            same.map(|(_, device)| device.clone())
+        };
+        let known = find(&opened());
+        if let Some(device) = known {
+            return Ok(device);
+        }
+        let device = match &choice {
+            Some(name) => Device::named(name).await?,
+            None => Device::first_gpu().await.unwrap_or_else(|error| {
                 log::info!("no GPU is used: {error}");
                 Device::cpu()
-            })),
+            }),
+        };
+        let mut opened = opened();
+        // Another task may have opened one meanwhile.
+        if let Some(first) = find(&opened) {
+            return Ok(first);
+        }
+        opened.retain(|(known, _)| *known != choice);
+        opened.push((choice, device.clone()));
+        Ok(device)
+    }
+
+    /// Has an error ended it?
+    fn is_lost(&self) -> bool {
+        match &self.0.backend {
+            Backend::Cpu(_) => false,
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().error().is_some(),
         }
     }
 
@@ -117,6 +158,26 @@ impl Device {
             Backend::Cpu(_) => Ok(()),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.runtime().throttle().await,
+        }
+    }
+
+    /// Returns when the device has done all that was submitted to it: what one waits for before the time is taken. Tensors that nothing
+    /// has asked for stay unevaluated (see [`eval`](crate::eval)). On the CPU nothing is ever under way.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// let device = Device::cpu();
+    /// let x = Tensor::ones([1000], &device).exp();
+    /// x.eval()?;
+    /// device.synchronize().await?;
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub async fn synchronize(&self) -> Result<()> {
+        match &self.0.backend {
+            Backend::Cpu(_) => Ok(()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().synchronize().await,
         }
     }
 
@@ -349,5 +410,32 @@ impl fmt::Display for Device {
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Device({self}, {})", self.name())
+    }
+}
+
+#[cfg(all(test, feature = "gpu", not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::tensor::Tensor;
+
+    /// Work given to one handle is counted by the other: there is one queue behind both. A lost device is replaced.
+    #[test]
+    fn a_choice_is_opened_once() {
+        let shared =
+            || pollster::block_on(Device::shared(Some("software".into()))).expect("a software adapter");
+        let (first, second) = (shared(), shared());
+        assert_eq!(first, second);
+        let submissions = |device: &Device| device.gpu_stats().expect("a GPU").submits;
+        let before = submissions(&second);
+        Tensor::ones([4], &first).exp().eval().expect("it runs");
+        assert!(submissions(&second) > before);
+        assert_ne!(first, pollster::block_on(Device::named("software")).expect("another one"));
+        let cpu = || pollster::block_on(Device::shared(Some("cpu".into()))).expect("the CPU");
+        assert_eq!((cpu(), cpu()), (Device::cpu(), Device::cpu()));
+        assert_eq!(first, shared(), "another choice does not take its place");
+        first.destroy();
+        let third = shared();
+        assert_ne!(third, first);
+        assert_eq!(third, shared());
     }
 }

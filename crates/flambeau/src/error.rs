@@ -212,6 +212,22 @@ impl Error {
         Error::dtype(op, format!("dtype {given} is not accepted; use {accepted}"))
     }
 
+    /// Does it mean that the device is gone?
+    ///
+    /// ```
+    /// use flambeau::Error;
+    /// assert!(Error::Poisoned(Box::new(Error::DeviceLost("a driver reset".into()))).is_device_lost());
+    /// assert!(!Error::Gpu("a driver's own words".into()).is_device_lost());
+    /// ```
+    pub fn is_device_lost(&self) -> bool {
+        match self {
+            Error::DeviceLost(_) => true,
+            Error::Poisoned(cause) => cause.is_device_lost(),
+            Error::Item { error, .. } => error.is_device_lost(),
+            _ => false,
+        }
+    }
+
     /// The same error, naming the line that created the node.
     pub(crate) fn at(mut self, line: &std::panic::Location) -> Self {
         if let Error::IndexOutOfRange { location, .. }

@@ -29,6 +29,8 @@ pub mod autograd;
 mod backend;
 #[doc(hidden)]
 pub mod bindings;
+#[cfg(target_arch = "wasm32")]
+mod browser;
 #[doc(hidden)]
 pub mod calls;
 pub mod complex;

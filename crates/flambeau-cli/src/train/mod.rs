@@ -19,7 +19,7 @@ use flambeau::optim::scheduler::OneCycleLr;
 use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
 use flambeau::train::metrics::correct;
-use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer};
+use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer, recovering};
 use members::Member;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -169,18 +169,17 @@ async fn run_member(
     }
     let run = Run { options, output, task, preset, recipe, optimizer, data, architecture, out };
     interrupt::listen();
-    let mut device = device::choose(choice).await?;
-    device::mention_cpu(&device, choice, output);
-    let mut losses = 0;
-    let mut ended = loop {
-        match run.attempt(&device, losses, &mut member).await {
-            // The others have gone on without this member: a group is resumed from its checkpoint.
-            Err(error) if device::is_lost(&error) && !in_group => {
-                losses += 1;
-                device = device::replace(losses, choice, output).await?;
-            }
-            other => break other?,
+    let open = async || device::choose(choice).await;
+    let mut attempt = async |device: &Device, losses| {
+        if losses == 0 {
+            device::mention_cpu(device, choice, output);
         }
+        run.attempt(device, losses, &mut member).await
+    };
+    let mut ended = match in_group {
+        // The others have gone on without a member that loses its device: a group is resumed from its checkpoint.
+        true => attempt(&open().await?, 0).await?,
+        false => recovering(open, attempt).await?,
     };
     if ended.summary.stopped == Some(Stop::Asked) {
         return Ok(run.interrupted(&ended));

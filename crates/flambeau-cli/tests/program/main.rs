@@ -6,6 +6,7 @@ mod errors;
 mod files;
 mod groups;
 mod kills;
+mod new;
 mod selftest;
 mod serve;
 mod support;

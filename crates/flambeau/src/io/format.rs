@@ -59,7 +59,13 @@ impl Format {
         self.parse("bytes", bytes, limits, device)
     }
 
-    fn parse(self, source: &str, bytes: &[u8], limits: ReadLimits, device: &Device) -> Result<Loaded> {
+    pub(super) fn parse(
+        self,
+        source: &str,
+        bytes: &[u8],
+        limits: ReadLimits,
+        device: &Device,
+    ) -> Result<Loaded> {
         match self {
             Format::Safetensors => parse(source, bytes, &Budget::new(limits, bytes.len()), device),
             Format::Pytorch => {

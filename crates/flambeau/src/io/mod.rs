@@ -2,7 +2,7 @@
 //!
 //! - safetensors, PyTorch's `.pt`, NumPy's `.npy` and `.npz`: [`load_safetensors`], [`save_safetensors`] and so on; in
 //!   the browser, where there are no paths, their `read_…` and `write_…` forms work on bytes; [`load`] and [`save`] go by
-//!   the path's ending;
+//!   the path's ending, and [`load_url`] fetches, in browsers too;
 //! - [`State`], [`save_states`], [`Checkpoints`]: a whole training run, to go on with later;
 //! - [`match_names`]: what fits between a file and a model.
 //!
@@ -20,6 +20,7 @@
 //! | i64 | i64 | i32; a number that does not fit is an error |
 //! | u64 | i64; a number that does not fit is an error | i32, likewise |
 
+mod address;
 #[cfg(not(target_arch = "wasm32"))]
 mod atomic;
 #[cfg(not(target_arch = "wasm32"))]
@@ -38,6 +39,7 @@ mod state_file;
 mod testing;
 mod zip;
 
+pub use address::{fetch, load_url};
 #[cfg(not(target_arch = "wasm32"))]
 pub use atomic::write_atomically;
 #[cfg(not(target_arch = "wasm32"))]

@@ -32,6 +32,7 @@ mod linalg;
 mod loss;
 mod matrix_units;
 mod models;
+mod noisy_gradients;
 mod numpy;
 mod numpy_names;
 mod op_suite;

@@ -1,6 +1,6 @@
 //! The Trainer: the same run on every device, and a loss that is not finite.
 
-use crate::common::{assert_close, devices, gpu, values};
+use crate::common::{assert_close, devices, gpu, new_gpu, values};
 use flambeau::block_on;
 use flambeau::data::{DataLoader, TensorDataset};
 use flambeau::io::{Checkpoints, Matching, StateDict};
@@ -8,7 +8,8 @@ use flambeau::nn::{Linear, Sequential};
 use flambeau::optim::scheduler::OneCycleLr;
 use flambeau::optim::{Adam, Ema, GradScaler, GradScalerOptions, LrScheduler, Optimizer, Sgd};
 use flambeau::prelude::*;
-use flambeau::train::{Outcome, SchedulePer, Trainer};
+use flambeau::train::{Outcome, SchedulePer, Trainer, recovering};
+use std::cell::Cell;
 
 const STEPS: usize = 20;
 
@@ -137,4 +138,93 @@ fn a_run_in_mixed_precision_goes_on_bit_for_bit() {
         assert_eq!(weights(&resumed), weights(&whole), "on {device}");
         ["whole", "parts"].iter().for_each(|name| std::fs::remove_dir_all(folder(name)).unwrap());
     }
+}
+
+/// A GPU that is lost again and again is replaced three times; then the CPU takes over. What fails for another reason is not tried again.
+#[test]
+fn lost_devices_are_replaced_three_times() {
+    let (opened, seen) = (Cell::new(0), Cell::new(Vec::new()));
+    let open = async || {
+        opened.set(opened.get() + 1);
+        Ok(new_gpu(Default::default()))
+    };
+    let attempt = async |device: &Device, losses: usize| {
+        let mut so_far = seen.take();
+        so_far.push((losses, device.is_cpu()));
+        seen.set(so_far);
+        if !device.is_cpu() {
+            device.destroy();
+        }
+        Tensor::ones([4], device).exp().sum(..).item().await
+    };
+    let sum = block_on(recovering(open, attempt)).unwrap();
+    assert!((sum - 4.0 * 1_f64.exp()).abs() < 1e-5, "{sum}");
+    assert_eq!(seen.take(), [(0, false), (1, false), (2, false), (3, false), (4, true)]);
+    assert_eq!(opened.get(), 4);
+
+    let tries = Cell::new(0);
+    let refuse = async |_: &Device, _: usize| -> Result<()> {
+        tries.set(tries.get() + 1);
+        Err(Error::Diverged("on purpose".into()))
+    };
+    let open = async || Ok(gpu());
+    assert_eq!(block_on(recovering(open, refuse)), Err(Error::Diverged("on purpose".into())));
+    assert_eq!(tries.get(), 1);
+}
+
+/// A device that cannot be had again counts as lost, too.
+#[test]
+fn devices_that_cannot_be_opened_again_count_as_lost() {
+    let opened = Cell::new(0);
+    let open = async || {
+        opened.set(opened.get() + 1);
+        match opened.get() {
+            1 => Ok(new_gpu(Default::default())),
+            _ => Err(Error::NoAdapter("unplugged".into())),
+        }
+    };
+    let attempt = async |device: &Device, losses: usize| match device.is_cpu() {
+        true => Ok(losses),
+        false => Err(Error::DeviceLost("unplugged".into())),
+    };
+    assert_eq!(block_on(recovering(open, attempt)), Ok(4));
+    assert_eq!(opened.get(), 4);
+}
+
+/// The run of a lost device goes on from its checkpoint, bit for bit.
+#[test]
+fn a_run_whose_device_is_lost_ends_as_if_it_had_not_been() {
+    let folder = std::env::temp_dir().join(format!("flambeau-lost-{}", std::process::id()));
+    let weights = |loses: bool| {
+        let folder = folder.join(if loses { "lost" } else { "whole" });
+        let attempt = async |device: &Device, losses: usize| {
+            let model = network(device);
+            model.load_state_dict(&first_weights(device), Matching::Strict)?;
+            let optimizer = Adam::new(model.parameters(), 1e-2);
+            let mut trainer = Trainer::new(model, optimizer)
+                .with_epochs(4)
+                .with_checkpoints(Checkpoints::new(&folder, 3)?, 5);
+            let mut data = batches(device);
+            let resumed = if losses > 0 { trainer.resume(&mut data).await? } else { None };
+            assert_eq!(resumed, (losses > 0).then_some(10));
+            let mut step = resumed.unwrap_or(0);
+            let loss = |model: &Sequential, (x, y): (Tensor, Tensor)| {
+                step += 1;
+                if loses && losses == 0 && step == 13 {
+                    device.destroy();
+                }
+                Outcome::classify(&model.try_forward(&x)?, &y)
+            };
+            trainer.fit(&mut data, None, loss).await?;
+            Ok(trainer
+                .model()
+                .parameters()
+                .iter()
+                .flat_map(|weight| values(&weight.value()))
+                .collect::<Vec<f64>>())
+        };
+        block_on(recovering(async || Ok(new_gpu(Default::default())), attempt)).unwrap()
+    };
+    assert_eq!(weights(true), weights(false));
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -183,6 +183,8 @@ impl Runtime {
             precision: Some(config.precision.unwrap_or_else(adapter::precision_asked_for)),
             ..config.clone()
         };
+        // Name, kind, backend and driver are what a description shows.
+        log::info!("opened {description}, vendor {:#06x}", description.vendor);
         let matrix_units = matrix_units::Found::on(&device, &config);
         let ledger = Arc::new(stats::Ledger::default());
         let device_error = device_error::DeviceError::watch(&device, ledger.clone());

@@ -244,6 +244,11 @@ impl Outbox {
         recent.front().filter(|_| recent.len() > SUBMISSIONS_AHEAD).cloned()
     }
 
+    /// The submission that was made last.
+    pub fn last(&self) -> Option<Completion> {
+        lock(&self.recent).back().cloned()
+    }
+
     /// The only place that submits work.
     pub fn submit(&self, turn: &mut Turn, commands: Option<wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
         self.counters.submits.add(1);

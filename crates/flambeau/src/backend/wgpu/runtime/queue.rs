@@ -120,6 +120,15 @@ impl Runtime {
         }
     }
 
+    /// Returns when all work is done, also that which waited to be submitted.
+    pub async fn synchronize(&self) -> Result<()> {
+        drop(self.outbox.turn());
+        match self.outbox.last() {
+            Some(completion) => self.wait_for(&completion).await,
+            None => self.check(),
+        }
+    }
+
     /// Has the caller waited for the GPU since it was last asked?
     pub fn is_hungry(&self) -> bool {
         self.outbox.hungry.swap(false, Relaxed)

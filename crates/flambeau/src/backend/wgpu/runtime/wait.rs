@@ -73,6 +73,14 @@ pub(super) struct Completion {
     done: Arc<Signal<()>>,
 }
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+impl Completion {
+    /// Has wgpu noticed that it is done?
+    pub fn is_over(&self) -> bool {
+        self.is_done.load(Relaxed)
+    }
+}
+
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn completion_of(queue: &wgpu::Queue, index: wgpu::SubmissionIndex) -> Completion {
     let is_done = Arc::new(AtomicBool::new(false));

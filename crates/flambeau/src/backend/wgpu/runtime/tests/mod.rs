@@ -93,6 +93,25 @@ fn threads_can_share_a_runtime_and_move_its_futures() {
     block_on(send(runtime.throttle())).unwrap();
 }
 
+/// Work that waits to be submitted is submitted, and the last submission is over: nothing further is.
+#[test]
+fn synchronizing_waits_for_everything() {
+    let runtime = runtime();
+    block_on(runtime.synchronize()).expect("nothing was submitted yet");
+    let upload = |value| runtime.upload(&floats(&[value; 1 << 16])).unwrap();
+    let buffers = [&upload(1.0), &upload(2.0), &upload(0.0)];
+    for _ in 0..5 {
+        add_maybe_later(&runtime, &buffers, 2.0, true).unwrap();
+    }
+    block_on(runtime.synchronize()).unwrap();
+    assert!(runtime.outbox.last().expect("a submission").is_over());
+    let before = runtime.stats().submits;
+    block_on(runtime.synchronize()).unwrap();
+    assert_eq!(runtime.stats().submits, before);
+    runtime.destroy();
+    assert!(matches!(block_on(runtime.synchronize()), Err(Error::DeviceLost(_))));
+}
+
 #[test]
 fn uploads_come_back_in_one_wait() {
     let runtime = runtime();
