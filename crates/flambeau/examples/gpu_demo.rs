@@ -39,9 +39,10 @@ async fn explain_absence() {
     println!(
         "  Linux    a Vulkan 1.1 driver: NVIDIA's own, or Mesa's (Debian: apt install mesa-vulkan-drivers libvulkan1)"
     );
-    println!("  Windows  DirectX 12, which Windows 10 and later have");
-    println!("  macOS    Metal, which every Mac with macOS 10.15 or later has");
-    println!("  browser  WebGPU: Chrome or Edge 113, Firefox 141, Safari 26, or later");
+    println!("  Windows  DirectX 12: Windows 10 or later");
+    println!("  macOS    Metal: macOS 11 or later on Apple silicon");
+    println!("  browser  WebGPU: Chrome or Edge 113, Firefox 141 on Windows, Safari 26, or later");
+    println!("docs/platforms says more of each.");
     let adapters = enumerate_adapters().await;
     for adapter in &adapters {
         println!("seen: {adapter}");
