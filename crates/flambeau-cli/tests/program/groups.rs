@@ -75,6 +75,7 @@ fn groups_that_cannot_be_are_refused() {
         refused(&["--group", "threads:2", "--data", "x", "--device", "gpu:99"]).contains("gpu"),
         "a device that is not there"
     );
+    assert!(refused(&["--dropout", "0.5"]).contains("this model has no dropout"));
     let forgotten =
         command(folder.path(), &["train", "spirals"]).env("OMPI_COMM_WORLD_SIZE", "4").output().unwrap();
     assert!(
