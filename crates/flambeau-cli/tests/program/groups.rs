@@ -72,7 +72,7 @@ fn groups_that_cannot_be_are_refused() {
     assert!(refused(&["--group", "threads:2", "--devices", "cpu"]).contains("1 devices for 2 members"));
     assert!(refused(&["--sync", "often"]).contains("neither step nor diloco:STEPS"));
     assert!(
-        refused(&["--group", "threads:2", "--data", "x", "--device", "gpu:99"]).contains("gpu"),
+        refused(&["--group", "threads:2", "--data", "x", "--device", "gpu:99"]).contains("adapter"),
         "a device that is not there"
     );
     assert!(refused(&["--dropout", "0.5"]).contains("this model has no dropout"));
