@@ -43,7 +43,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Train a model and write it to a folder.
-    Train(train::Options),
+    Train(Box<train::Options>),
     /// Test a model on a data set.
     Eval(eval::Options),
     /// Say what pictures show.

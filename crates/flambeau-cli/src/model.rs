@@ -52,6 +52,15 @@ impl Architecture {
         })
     }
 
+    /// The same with another probability of dropout; None if it has no dropout.
+    pub fn with_dropout(mut self, probability: f64) -> Option<Architecture> {
+        match &mut self {
+            Architecture::Cnn { dropout, .. } | Architecture::Gpt { dropout, .. } => *dropout = probability,
+            Architecture::Mlp { .. } | Architecture::Resnet18 { .. } => return None,
+        }
+        Some(self)
+    }
+
     /// The scores it gives: for each class, or each character.
     pub fn outputs(&self) -> usize {
         match self {

@@ -141,7 +141,7 @@ fn module(messages: &str) -> Option<PathBuf> {
         let name = files.iter().filter_map(Value::as_str).find(|name| name.ends_with(".wasm"))?;
         Some(PathBuf::from(name))
     };
-    messages.lines().filter_map(artifact).last()
+    messages.lines().filter_map(artifact).next_back()
 }
 
 /// Writes the module and its JavaScript as `app_bg.wasm` and `app.js`.

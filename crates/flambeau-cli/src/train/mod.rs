@@ -9,7 +9,7 @@ mod watch;
 use crate::device;
 use crate::eval;
 use crate::model::Architecture;
-use crate::output::{Output, advised, bad_file};
+use crate::output::{Output, advised, bad_file, refused};
 use crate::task::{Feeding, HostData, Preset, Recipe, Task};
 use flambeau::autograd::is_grad_enabled;
 use flambeau::data::DataLoader;
@@ -80,6 +80,9 @@ pub struct Options {
     /// have f16.
     #[arg(long)]
     amp: bool,
+    /// The share of numbers that dropout drops: below 1, for models that have it (cnn, gpt).
+    #[arg(long, value_name = "SHARE")]
+    dropout: Option<f64>,
     /// Threads that make batches on the host; with 0 the data set lies in the device's memory.
     #[arg(long, default_value_t = 0)]
     workers: usize,
@@ -157,7 +160,7 @@ async fn run_member(
     if let Some(recipe) = recipe {
         data = data.augmented(recipe.augmentation);
     }
-    let architecture = (preset.architecture)(data.vocabulary_size());
+    let architecture = with_dropout((preset.architecture)(data.vocabulary_size()), options.dropout)?;
     let default_out = || PathBuf::from("runs").join(format!("{}-{}", task.name, preset.name));
     let out = options.out.clone().unwrap_or_else(default_out);
     if rank == 0 {
@@ -188,6 +191,19 @@ async fn run_member(
         finish::finish(&run, &mut ended).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The model with the dropout asked for.
+fn with_dropout(architecture: Architecture, dropout: Option<f64>) -> Result<Architecture> {
+    match dropout {
+        None => Ok(architecture),
+        Some(share) if !(0.0..1.0).contains(&share) => {
+            Err(refused("--dropout", format!("{share} is no share to drop; take one from 0 to below 1")))
+        }
+        Some(share) => {
+            architecture.with_dropout(share).ok_or_else(|| refused("--dropout", "this model has no dropout"))
+        }
+    }
 }
 
 /// Makes the folder. A run that begins anew moves the checkpoints of the one before out of its way.

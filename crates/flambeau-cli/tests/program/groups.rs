@@ -72,9 +72,10 @@ fn groups_that_cannot_be_are_refused() {
     assert!(refused(&["--group", "threads:2", "--devices", "cpu"]).contains("1 devices for 2 members"));
     assert!(refused(&["--sync", "often"]).contains("neither step nor diloco:STEPS"));
     assert!(
-        refused(&["--group", "threads:2", "--data", "x", "--device", "gpu:99"]).contains("gpu"),
+        refused(&["--group", "threads:2", "--data", "x", "--device", "gpu:99"]).contains("adapter"),
         "a device that is not there"
     );
+    assert!(refused(&["--dropout", "0.5"]).contains("this model has no dropout"));
     let forgotten =
         command(folder.path(), &["train", "spirals"]).env("OMPI_COMM_WORLD_SIZE", "4").output().unwrap();
     assert!(

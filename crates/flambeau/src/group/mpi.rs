@@ -6,6 +6,7 @@
 
 use super::{Group, Traffic, Waiting};
 use crate::error::{Error, Result};
+use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::topology::Communicator;
@@ -58,7 +59,8 @@ impl Mpi {
 
     /// [`start`](Mpi::start) with the longest time that a message is waited for (120 seconds if not set).
     pub fn start_with_timeout(timeout: Duration) -> Result<Mpi> {
-        let Some(universe) = mpi::initialize() else {
+        // Other threads compute; this one alone calls MPI.
+        let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
             return Err(Error::argument("Mpi::start", "MPI has been started in this process before"));
         };
         let world = universe.world();

@@ -261,11 +261,10 @@ impl<M: Module> Trainer<M> {
         together.group.broadcast_parameters(&self.model.parameters()).await?;
         if let (Some(options), None) = (together.options, &together.diloco) {
             let parameters = self.optimizer.parameters();
-            let mut diloco = Diloco::start(parameters, options, &*together.group).await?;
-            if let Some(saved) = together.saved.take() {
-                crate::io::Stateful::load_state(&mut diloco, &saved)?;
-            }
-            together.diloco = Some(diloco);
+            together.diloco = Some(Diloco::start(parameters, options, &*together.group).await?);
+        }
+        if let (Some(diloco), Some(saved)) = (&mut together.diloco, together.saved.take()) {
+            crate::io::Stateful::load_state(diloco, &saved)?;
         }
         Ok(())
     }

@@ -341,6 +341,7 @@ impl<M: Module> Trainer<M> {
     }
 
     /// Does this member write the files?
+    #[cfg(not(target_arch = "wasm32"))]
     fn writes(&self) -> bool {
         self.share().0 == 0
     }

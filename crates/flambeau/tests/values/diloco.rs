@@ -10,6 +10,7 @@ use flambeau::nn::{Linear, Sequential};
 use flambeau::optim::{Adam, Ema, Sgd};
 use flambeau::prelude::*;
 use flambeau::train::{Compression, Diloco, DilocoOptions, Outcome, Trainer};
+use std::sync::Barrier;
 
 fn network() -> Sequential {
     let device = Device::cpu();
@@ -157,6 +158,9 @@ fn compression_sends_fewer_bytes() {
 fn members_leave_and_join_between_rounds() {
     let mut group = Threads::group(3);
     let room = group[0].room();
+    // The new one comes after the other has left.
+    let left = Barrier::new(3);
+    let left = &left;
     let options = DilocoOptions { inner_steps: 2, ..DilocoOptions::default() };
     let train = move |outer: &mut Diloco, member: &Threads, model: &Sequential, round: u64| {
         let mut sgd = Sgd::new(model.parameters(), 0.1);
@@ -179,6 +183,7 @@ fn members_leave_and_join_between_rounds() {
                     // Member 1 leaves after the first round.
                     let membership = block_on(outer.regroup(&member)).unwrap();
                     assert_eq!((membership.size, membership.joined), (2, 0));
+                    left.wait();
                     train(&mut outer, &member, &model, 1).unwrap();
                     let joined = loop {
                         // The new one comes when it comes.
@@ -201,6 +206,7 @@ fn members_leave_and_join_between_rounds() {
             .join()
             .unwrap();
         let joiner = scope.spawn(move || {
+            left.wait();
             let member = room.join().unwrap();
             let model = network();
             model.parameters().iter().for_each(|weight| weight.set(&(weight.value() + 1.0)));
