@@ -7,6 +7,8 @@ mod app;
 mod arrows;
 mod examples;
 mod libtest;
+#[cfg(test)]
+mod requirements;
 mod runner;
 mod scripts;
 mod setup;
