@@ -58,7 +58,7 @@ def main():
     print("\n| | what | target | " + " | ".join(name for name, _ in columns) + " |")
     print("|---|---|---|" + "---|" * len(columns))
     found = [keyed(data["results"]) for _, data in columns]
-    for entry in sorted(set().union(*found), key=lambda entry: (min(entry[0]), entry)):
+    for entry in sorted(set().union(*found), key=lambda entry: (entry[0][0], entry)):
         first = next(rows[entry] for rows in found if entry in rows)
         numbers = ", ".join(map(str, first["requirements"]))
         cells = " | ".join(cell(rows.get(entry)) for rows in found)

@@ -7,9 +7,11 @@ mod app;
 mod arrows;
 mod examples;
 mod libtest;
+#[cfg(test)]
 mod mpi;
 mod project;
 mod publish;
+mod requirements;
 mod runner;
 mod scripts;
 mod setup;

@@ -93,11 +93,6 @@ impl Spent {
         (self.temporary_bytes as f64 / self.runs, self.slot_bytes as f64 / self.runs)
     }
 
-    /// Buffers made since; none on the CPU.
-    pub fn new_buffers(&self) -> Option<u64> {
-        self.gpu.as_ref().map(|gpu| gpu.buffers)
-    }
-
     /// For people.
     pub fn line(&self) -> String {
         let mut line = format!("{:.1} kernels", self.kernels_per_run());

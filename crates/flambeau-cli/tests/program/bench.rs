@@ -124,33 +124,26 @@ fn first_steps_and_new_lengths() {
 #[test]
 fn founding_targets() {
     let folder = Folder::new("bench-founding");
-    let result = bench(&folder, &["founding", "229", "252", "253", "255", "259"]);
-    let rows = result["results"].as_array().unwrap();
-    let of =
-        |number: u64| rows.iter().filter(move |row| row["requirements"][0] == number).collect::<Vec<_>>();
-    positive(&of(229)[0]["value"]);
-    assert!(of(229)[0]["met"].is_boolean());
-    let patterns = of(252);
-    assert_eq!(patterns.len(), 5, "{result}");
-    assert!(patterns[0]["measured"].as_str().unwrap().contains("1 instead of 4 kernels"), "{}", patterns[0]);
-    let memory = of(253);
-    assert_eq!(memory.len(), if cfg!(target_os = "linux") { 2 } else { 1 }, "{result}");
-    let share = memory[0]["value"].as_f64().unwrap();
-    assert!(share > 0.0 && share <= 1.0, "{}", memory[0]);
-    assert_eq!((of(255).len(), of(259).len()), (1, 1));
-    assert_eq!(of(255)[0]["met"], Value::Null);
-    let software = bench(&folder, &[&["founding", "231", "248", "254"][..], &SOFTWARE].concat());
-    let rows = software["results"].as_array().unwrap();
-    assert_eq!(rows.iter().filter(|row| row["requirements"][0] == 248).count(), 5, "{software}");
-    assert_eq!(rows.iter().filter(|row| row["requirements"][0] == 231).count(), 2, "{software}");
-    for row in rows {
-        positive(&row["value"]);
+    let of = |result: &Value, number: u64| -> Vec<Value> {
+        let rows = result["results"].as_array().unwrap();
+        rows.iter().filter(|row| row["requirements"][0] == number).cloned().collect()
+    };
+    let result = bench(&folder, &["founding", "229", "255", "259"]);
+    let [sum, line, ported] = [229, 255, 259].map(|number| of(&result, number));
+    positive(&sum[0]["value"]);
+    assert!(sum[0]["met"].is_boolean() && sum[0]["target"] == "below 50.0 µs", "{result}");
+    assert_eq!((line.len(), ported.len(), &line[0]["met"]), (1, 1, &Value::Null));
+
+    let software = bench(&folder, &[&["founding", "231", "248", "252", "254"][..], &SOFTWARE].concat());
+    assert_eq!([231, 248, 252, 254].map(|number| of(&software, number).len()), [2, 5, 5, 2], "{software}");
+    for (row, apart) in of(&software, 252).iter().zip([4, 9, 5, 9, 7]) {
+        let kernels = format!("1 instead of {apart} kernels");
+        assert!(row["measured"].as_str().unwrap().contains(&kernels), "{row}");
     }
-    let busy = rows.iter().filter(|row| row["requirements"][0] == 254);
-    assert!(
-        busy.clone().count() == 2 && busy.clone().all(|row| row["value"].as_f64() <= Some(1.0)),
-        "{software}"
-    );
+    let rows = software["results"].as_array().unwrap();
+    rows.iter().for_each(|row| positive(&row["value"]));
+    let busy = of(&software, 254);
+    assert!(busy.iter().all(|row| row["value"].as_f64() <= Some(1.0)), "{software}");
 }
 
 #[test]

@@ -105,9 +105,11 @@ fn a_recipe_trains_and_says_so() {
     assert_eq!((&result["steps"], &result["epochs"], &result["seed"]), (&10.into(), &2.into(), &3.into()));
     assert_eq!((&result["batch"], &result["amp"]), (&10.into(), &false.into()));
     let log = std::fs::read_to_string(folder.join("run/log.jsonl")).unwrap();
-    let steps = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let losses: Vec<f64> = steps.filter_map(|line| line["loss"].as_f64()).collect();
-    assert!(losses.len() >= 10 && losses[9] < losses[0], "{log}");
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let epochs: Vec<serde_json::Value> = lines.filter(|line| line["event"] == "epoch").collect();
+    // The mean of an epoch's losses, and the test's loss.
+    let loss = |epoch: usize, metric: usize| epochs[epoch]["metrics"][metric][1].as_f64().unwrap();
+    assert!(epochs.len() == 2 && loss(1, 0) < loss(0, 0) && loss(1, 2) < loss(0, 2), "{log}");
     let mixed = json(folder.path(), &[&run[..], &["--max-steps", "2", "--amp"]].concat());
     assert_eq!((&mixed["amp"], &mixed["steps"]), (&true.into(), &2.into()));
     assert!(mixed["test_loss"].as_f64().unwrap().is_finite(), "{mixed}");

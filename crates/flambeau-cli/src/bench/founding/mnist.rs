@@ -1,5 +1,6 @@
 //! MNIST: a forward pass, an epoch of the real data, how busy the device is, and memory.
 
+use super::super::counts::Spent;
 use super::super::train::peak_of_process;
 use super::super::train::workload::{BATCHES, Scale, Training, Workload};
 use super::super::{Counts, Kind, median_seconds, time};
@@ -7,7 +8,7 @@ use super::{Bench, Row};
 use crate::model::Architecture;
 use crate::output::{megabytes, percent, refused};
 use crate::task::{Feeding, HostData, Task};
-use flambeau::nn::models::{Cnn, Mlp};
+use flambeau::nn::models::{Cnn, Mlp, ResNet, ResNetDepth, ResNetOptions, ResNetStem};
 use flambeau::optim::Adam;
 use flambeau::prelude::*;
 use flambeau::train::metrics::correct;
@@ -25,6 +26,8 @@ const FEW_EPOCHS: usize = 5;
 /// Steps whose kernels are timed.
 const TRACED: usize = 64;
 const TRACED_IN_SOFTWARE: usize = 4;
+/// Pictures of ResNet-18's step whose memory is counted.
+const RESNET_BATCH: usize = 4;
 
 pub async fn measure(bench: &mut Bench<'_>) -> Result<()> {
     if bench.wants(&[231]) {
@@ -182,11 +185,11 @@ async fn learn(
     Ok(Learned { seconds, accuracy: right.item().await? / all as f64 })
 }
 
-/// A training of the CNN that has warmed up.
-async fn training(bench: &Bench<'_>, batch: usize) -> Result<Training> {
+/// A training that has warmed up.
+async fn training(bench: &Bench<'_>, workload: Workload, batch: usize) -> Result<Training> {
     let options = TensorOptions::from(bench.device);
-    let mut training = Training::new(Workload::Cnn, batch, BATCHES, Scale::Full, &options)?;
-    let warm_up = if bench.kind == Kind::Gpu { 200 } else { 2 * BATCHES };
+    let mut training = Training::new(workload, batch, BATCHES, Scale::Full, &options)?;
+    let warm_up = if bench.kind == Kind::Gpu { 200 } else { BATCHES };
     for _ in 0..warm_up {
         training.step()?;
         bench.device.throttle().await?;
@@ -198,23 +201,9 @@ async fn training(bench: &Bench<'_>, batch: usize) -> Result<Training> {
 
 async fn memory(bench: &mut Bench<'_>) -> Result<()> {
     bench.device.reset_peak_memory();
-    let mut training = training(bench, BATCH).await?;
-    let before = Counts::of(bench.device);
-    for _ in 0..BATCHES {
-        training.step()?;
-    }
-    training.step()?.item().await?;
-    let spent = Counts::since(bench.device, before, BATCHES + 1);
-    let (apart, shared) = spent.temporaries_per_run();
-    let buffers = spent.new_buffers().map_or_else(String::new, |new| format!("; {new} new buffers"));
-    bench.add(Row {
-        numbers: &[253],
-        what: "temporaries of the CNN's step, batch 32, that take turns in memory".into(),
-        target: "half of the memory".into(),
-        measured: format!("{:.2} MB instead of {:.2}{buffers}", shared / 1e6, apart / 1e6),
-        value: Some(shared / apart),
-        met: Some(shared <= apart / 2.0),
-    });
+    let mut cnn = training(bench, Workload::Cnn, BATCH).await?;
+    let spent = steps(&mut cnn, bench.device).await?;
+    turns(bench, "temporaries of the CNN's step, batch 32, that take turns in memory", &spent);
     let (whose, peak) = match bench.device.memory() {
         Some(memory) => ("the device's", Some(memory.peak)),
         None => ("the process's, so far", peak_of_process()),
@@ -229,7 +218,42 @@ async fn memory(bench: &mut Bench<'_>) -> Result<()> {
             met: Some(peak < 2_000_000_000),
         });
     }
+    let mut resnet = training(bench, Workload::Resnet18Cifar, RESNET_BATCH).await?;
+    let spent = steps(&mut resnet, bench.device).await?;
+    turns(bench, "the same of ResNet-18's step for CIFAR, batch 4", &spent);
+    let options = ResNetOptions { stem: ResNetStem::Cifar, ..Default::default() };
+    let model = ResNet::try_with_options(ResNetDepth::Resnet18, 10, options, bench.device)?;
+    model.eval();
+    let x = Tensor::try_rand([RESNET_BATCH, 3, 32, 32], &Generator::new(SEED), bench.device)?;
+    x.eval()?;
+    let before = Counts::of(bench.device);
+    no_grad(|| model.try_forward(&x))?.to_vec::<f32>().await?;
+    let spent = Counts::since(bench.device, before, 1);
+    turns(bench, "the same of ResNet-18's forward pass, batch 4", &spent);
     Ok(())
+}
+
+/// What some steps cost together.
+async fn steps(training: &mut Training, device: &Device) -> Result<Spent> {
+    let before = Counts::of(device);
+    for _ in 0..BATCHES {
+        training.step()?;
+    }
+    training.step()?.item().await?;
+    Ok(Counts::since(device, before, BATCHES + 1))
+}
+
+/// A row about the memory of temporaries.
+fn turns(bench: &mut Bench, what: &str, spent: &Spent) {
+    let (apart, shared) = spent.temporaries_per_run();
+    bench.add(Row {
+        numbers: &[253],
+        what: what.into(),
+        target: "half of the memory".into(),
+        measured: format!("{:.2} MB instead of {:.2}", shared / 1e6, apart / 1e6),
+        value: Some(shared / apart),
+        met: Some(shared <= apart / 2.0),
+    });
 }
 
 async fn busy(bench: &mut Bench<'_>) -> Result<()> {
@@ -242,7 +266,7 @@ async fn busy(bench: &mut Bench<'_>) -> Result<()> {
             continue;
         }
         bench.device.take_trace().await?;
-        let mut training = training(bench, batch).await?;
+        let mut training = training(bench, Workload::Cnn, batch).await?;
         bench.device.start_trace()?;
         for _ in 0..if bench.kind == Kind::Gpu { TRACED } else { TRACED_IN_SOFTWARE } {
             training.step()?;
