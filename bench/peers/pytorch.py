@@ -230,28 +230,39 @@ def eager_ops():
     return figures
 
 
-def transforms():
-    """GB/s of Fourier transforms, as if the data were read and written once: the work of `flambeau bench fft`."""
+def transforms(numpys=False):
+    """GB/s of Fourier transforms, as if the data were read and written once: the work of `flambeau bench fft`, by PyTorch or by NumPy,
+    where `stft` is what its users write."""
+    import numpy as np
+
     lines, side, thousands, primes = (64, 512, 10000, 64) if KIND == "cuda" else (4, 128, 1000, 4)
     piece, minute = 512, 60 * 16000
     window = torch.hann_window(piece, device=DEVICE)
     plane = lambda *shape: torch.view_as_complex(torch.rand(*shape, 2, device=DEVICE) * 2 - 1)
     signal = lambda *shape: torch.rand(*shape, device=DEVICE) * 2 - 1
-    stft = lambda x: torch.stft(x, piece, window=window, return_complex=True)
+
+    def pieces(x):
+        padded = np.pad(x, ((0, 0), (piece // 2, piece // 2)), mode="reflect")
+        parts = np.lib.stride_tricks.sliding_window_view(padded, piece, axis=-1)[:, :: piece // 4]
+        return np.fft.rfft(parts * window.numpy()).swapaxes(-1, -2)
+
+    fft = np.fft if numpys else torch.fft
     work = [
-        ("fft 2^20", lambda: plane(lines, 1 << 20), torch.fft.fft),
-        ("rfft 2^20", lambda: signal(lines, 1 << 20), torch.fft.rfft),
-        ("fftn", lambda: plane(side, side, side), torch.fft.fftn),
-        ("fft 1000", lambda: plane(thousands, 1000), torch.fft.fft),
-        ("fft 100003", lambda: plane(primes, 100003), torch.fft.fft),
-        ("stft", lambda: signal(1, minute), stft),
+        ("fft 2^20", lambda: plane(lines, 1 << 20), fft.fft),
+        ("rfft 2^20", lambda: signal(lines, 1 << 20), fft.rfft),
+        ("fftn", lambda: plane(side, side, side), fft.fftn),
+        ("fft 1000", lambda: plane(thousands, 1000), fft.fft),
+        ("fft 100003", lambda: plane(primes, 100003), fft.fft),
+        ("stft", lambda: signal(1, minute), pieces if numpys else lambda x: torch.stft(x, piece, window=window, return_complex=True)),
     ]
     figures = {}
     for name, make, transform in work:
         x = make()
-        result = transform(x)
-        size = x.numel() * x.element_size() + result.numel() * result.element_size()
+        result = torch.as_tensor(transform(x.numpy())) if numpys else transform(x)
+        # Bytes as those of f32, also where an older NumPy computes in f64.
+        size = x.numel() * x.element_size() + result.numel() * 8
         del result
+        x = x.numpy() if numpys else x
         figures[name] = size / seconds(lambda: transform(x)) / 1e9
     return figures
 
@@ -572,7 +583,7 @@ def main():
     elif OPS:
         columns = {"eager": single_ops()}
     elif FFT:
-        columns = {"eager": transforms()}
+        columns = {"eager": transforms()} | ({"NumPy": transforms(numpys=True)} if KIND == "cpu" else {})
     elif NEW:
         columns = {"eager": {**first_steps(), **ragged(), **single_evaluations()}}
     elif KIND == "cpu":

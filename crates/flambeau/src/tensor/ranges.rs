@@ -130,7 +130,7 @@ impl Tensor {
         /// assert_eq!(x.tril(0).to_string(), "tensor([[1., 0.],\n        [1., 1.]])");
         /// ```
         tril / try_tril(&self, diagonal: i64) -> Tensor {
-            self.triangle("tril", |beside| beside.try_gt(coordinate(diagonal))?.try_eq(false))
+            self.triangle("tril", |beside| beside.try_le(coordinate(diagonal)))
         }
 
         /// The upper triangle of each matrix: what is below the `diagonal`-th diagonal is 0.

@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub(super) const BLOCK: usize = 1024;
 /// Points per block where nothing goes through registers.
 pub(super) const LARGE_BLOCK: usize = 16 * BLOCK;
+/// Instructions whose registers may be longer, and still are in a cache nearby.
+const FEW: usize = 8;
 /// Instruction-points under which threads cost more than they bring.
 const PARALLEL_WORK: usize = 1 << 16;
 
@@ -45,16 +47,17 @@ pub(super) fn run(
     #[cfg(not(target_arch = "wasm32"))]
     if super::transpose::run(kernel, inputs, &outputs, run)
         || super::take::run(kernel, inputs, &outputs, run)?
+        || super::moves::run(kernel, inputs, &outputs, run)
     {
         return Ok(());
     }
     let reduced = reduce::in_parts(kernel, inputs, run)?;
-    let block = if uses_no_register(kernel, inputs) { LARGE_BLOCK } else { BLOCK };
+    let (block, row) = block_and_row(kernel, inputs);
     let work = |range: Range<usize>| {
         let mut worker = Worker::new(kernel, inputs, run);
         let mut start = range.start;
         while start < range.end {
-            let len = block.min(range.end - start);
+            let len = block.min(range.end - start).min(row - start % row);
             worker.block(start..start + len, reduced.as_ref(), &outputs)?;
             for (stored, output) in kernel.outputs.iter().zip(&outputs) {
                 if worker.straight[stored.inst].is_none() {
@@ -68,6 +71,18 @@ pub(super) fn run(
     };
     let fewest = if reduce::goes_across(kernel) { FEWEST_COLUMNS } else { 1 };
     in_parallel(kernel, count, fewest, work)
+}
+
+/// Points of a block, and of a row at whose end blocks end too: within it, what is the same along a row is one number.
+fn block_and_row(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> (usize, usize) {
+    if uses_no_register(kernel, inputs) {
+        return (LARGE_BLOCK, usize::MAX);
+    }
+    let few = kernel.reduction().is_none() && kernel.insts.len() <= FEW;
+    let block = if few { 4 * BLOCK } else { BLOCK };
+    let rows = kernel.space[..kernel.kept].last().copied().filter(|row| (BLOCK / 4..=block).contains(row));
+    let has_rows = kernel.kept > 1 && kernel.reduction().is_none();
+    rows.filter(|_| has_rows).map_or((block, usize::MAX), |row| (block, row))
 }
 
 /// Divides `count` results of a kernel among threads, at least `fewest` to each.
@@ -164,6 +179,8 @@ pub(super) struct Worker<'a> {
     functions: Vec<Option<BlockFn>>,
     /// Constants that are one value for all points: only primitives read them.
     pub single: Vec<bool>,
+    /// Loads that only primitives read: one value is enough where all points of a strip have the same.
+    mapped: Vec<bool>,
     /// In a kernel of phases: values per row, repeated for every element, for those who need that.
     pub spread: Vec<Block>,
     /// In a kernel of phases, where rows are long: their length. Primitives then run row by row, and take a value of the
@@ -184,7 +201,21 @@ impl<'a> Worker<'a> {
         let lent = vec![None; registers.len()];
         let (straight, functions) = (straight(kernel), functions(kernel));
         let single = (0..registers.len()).map(|inst| is_single(kernel, inst)).collect();
-        Worker { kernel, inputs, run, registers, lent, straight, functions, single, spread, row_length: None }
+        let by_primitives = |inst| kernel.phases.is_empty() && is_mapped_load(kernel, inst);
+        let mapped = (0..registers.len()).map(by_primitives).collect();
+        Worker {
+            kernel,
+            inputs,
+            run,
+            registers,
+            lent,
+            straight,
+            functions,
+            single,
+            mapped,
+            spread,
+            row_length: None,
+        }
     }
 
     /// The values of an instruction over the last strip.
@@ -277,6 +308,12 @@ impl<'a> Worker<'a> {
                 let lent = place.filter(|place| self.inputs[*operand].view(place.clone()).is_some());
                 self.lent[position] = lent.map(|values| Lent { operand: *operand, values });
                 if self.lent[position].is_some() {
+                    return Ok(());
+                }
+                if self.mapped[position] && strip.is_one(access) {
+                    let first = Strip { len: 1, repeated: None, varying: strip.varying.clone(), ..*strip };
+                    self.registers[position].resize(1);
+                    first.load(access, &self.inputs[*operand], &mut self.registers[position]);
                     return Ok(());
                 }
             }
@@ -424,10 +461,21 @@ fn functions(kernel: &Fused) -> Vec<Option<BlockFn>> {
 
 /// Is it a constant that only primitives read? Then it need not be repeated.
 fn is_single(kernel: &Fused, position: usize) -> bool {
-    let repeats = |inst: &Inst| inst.args().contains(&position) && !matches!(inst.kind, InstKind::Map { .. });
-    is_constant(&kernel.insts[position].kind)
-        && !kernel.insts.iter().any(repeats)
-        && !kernel.outputs.iter().any(|output| output.inst == position)
+    is_constant(&kernel.insts[position].kind) && is_for_primitives(kernel, position)
+}
+
+/// Is it read from memory by primitives alone?
+fn is_mapped_load(kernel: &Fused, position: usize) -> bool {
+    matches!(kernel.insts[position].kind, InstKind::Load { .. })
+        && is_for_primitives(kernel, position)
+        && !cfg!(target_arch = "wasm32")
+}
+
+/// Does nothing but primitives need it?
+fn is_for_primitives(kernel: &Fused, position: usize) -> bool {
+    let is_other =
+        |inst: &Inst| inst.args().contains(&position) && !matches!(inst.kind, InstKind::Map { .. });
+    !kernel.insts.iter().any(is_other) && !kernel.outputs.iter().any(|output| output.inst == position)
 }
 
 /// Is it one primitive, of operands that lie in memory as it reads them?

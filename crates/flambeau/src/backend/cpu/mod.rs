@@ -3,6 +3,8 @@
 mod fused;
 mod gather;
 #[cfg(not(target_arch = "wasm32"))]
+mod moves;
+#[cfg(not(target_arch = "wasm32"))]
 mod norm;
 mod reduce;
 mod rows;

@@ -9,8 +9,14 @@ use super::fused::{BLOCK, Worker};
 use super::strip::Strip;
 use super::totals::Totals;
 use crate::backend::Run;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::dtype::DType;
 use crate::error::Result;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::host::View;
 use crate::host::{Block, HostBuffer, share};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ir::ReduceKind;
 use crate::ir::kernel::{Fused, Inst, InstKind};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -34,7 +40,11 @@ struct Part {
 pub(super) fn in_parts(kernel: &Fused, inputs: &[Arc<HostBuffer>], run: &Run) -> Result<Option<Block>> {
     let Some((position, arg, reduce)) = kernel.reduction() else { return Ok(None) };
     let (count, length) = (kernel.outer_count(), kernel.inner_count());
-    let width = if goes_across(kernel) { BLOCK.min(count) } else { 1 };
+    let width = match group(kernel) {
+        Some(width) => width,
+        None if goes_across(kernel) => BLOCK.min(count),
+        None => 1,
+    };
     let strips = count.div_ceil(width.max(1)).max(1);
     let parts = (PARTS / strips).min(width * length / PART);
     if parts < 2 {
@@ -70,16 +80,21 @@ impl Worker<'_> {
         let Some((_, arg, reduce)) = kernel.reduction() else { unreachable!("the kernel has a reduction") };
         let (kept, rank) = (kernel.kept, kernel.space.len());
         let mut totals = Totals::new(reduce.kind, kernel.insts[arg].dtype.lane(), results.len());
-        // Ways that are only faster are left out of what a page has to fetch.
+        // (Several rows together are only faster: a page does not fetch that.)
         let (is_page, length) = (cfg!(target_arch = "wasm32"), kernel.inner_count());
-        if let Some(width) = self.group(&results).filter(|_| !is_page) {
+        let apart = |width: &usize| results.start.is_multiple_of(*width) && results.len() > *width;
+        if let Some(width) = group(kernel).filter(apart) {
             for first in results.clone().step_by(width) {
                 let part = self.reduce(first..(first + width).min(results.end), places.clone())?;
                 totals.merge(first - results.start, &part);
             }
         } else if goes_across(kernel) {
             let fixed = vec![0; rank];
-            let at_once = (TILE / results.len()).max(1);
+            // What is read as it lies may be more.
+            let one = self.strip(0..kept, results.start, results.len(), &fixed);
+            let is_read = self.reads_only(&one) && kernel.insts.iter().filter(|inst| inst.inner).count() == 1;
+            let tile = if is_read { 16 * TILE } else { TILE };
+            let at_once = (tile / results.len()).max(1);
             for from in places.clone().step_by(at_once) {
                 let taken = from..(from + at_once).min(places.end);
                 let mut strip = self.strip(0..kept, results.start, results.len() * taken.len(), &fixed);
@@ -91,16 +106,12 @@ impl Worker<'_> {
             let fixed = vec![0; rank];
             // Rows are gone through together where they are short, or lie one behind the other in memory as they are read.
             let all = self.strip(0..rank, results.start * length, results.len() * length, &fixed);
-            let at_once = if self.reads_only(&all) { results.len() } else { BLOCK / length.max(1) };
+            let at_once = if self.reads_only(&all) { results.len() } else { TILE / length.max(1) };
             if !is_page && at_once > 1 && length > 0 && places == (0..length) {
                 for first in results.clone().step_by(at_once) {
                     let rows = at_once.min(results.end - first);
                     let strip = self.strip(0..rank, first * length, rows * length, &fixed);
-                    self.inner(&strip)?;
-                    for row in 0..rows {
-                        let values = row * length..(row + 1) * length;
-                        totals.fold_row(first - results.start + row, self.values(arg), values, 0);
-                    }
+                    self.take_in(&strip, &mut totals, first - results.start, rows, 0)?;
                 }
                 return Ok(totals);
             }
@@ -110,30 +121,42 @@ impl Worker<'_> {
                 let block = if self.reads_only(&whole) { places.len().max(1) } else { BLOCK };
                 for from in places.clone().step_by(block) {
                     let strip = self.strip(kept..rank, from, block.min(places.end - from), &fixed);
-                    self.inner(&strip)?;
-                    totals.fold_row(row, self.values(arg), 0..strip.len, from);
+                    self.take_in(&strip, &mut totals, row, 1, from)?;
                 }
             }
         }
         Ok(totals)
     }
 
-    /// How many of some results are better reduced at a time, across rows: those whose values are one block of memory.
-    fn group(&self, results: &Range<usize>) -> Option<usize> {
-        let kernel = self.kernel;
-        let (kept, width) = (kernel.kept, *kernel.space[..kernel.kept].last()?);
-        let is_block = |inst: &Inst| match &inst.kind {
-            InstKind::Load { access, .. } => {
-                access.is_strided() && access.levels[0].axes[kept].stride == width as i64
+    /// Takes in a strip that is some whole rows, or a part of one, of which the first value has position `from`.
+    fn take_in(
+        &mut self,
+        strip: &Strip,
+        totals: &mut Totals,
+        first: usize,
+        rows: usize,
+        from: usize,
+    ) -> Result<()> {
+        let Some((_, arg, _)) = self.kernel.reduction() else { unreachable!("the kernel has a reduction") };
+        let length = strip.len / rows;
+        let parts = (0..rows).map(|row| (first + row, row * length..(row + 1) * length));
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some([x, y]) = factors(self.kernel) {
+            self.compute(x, strip)?;
+            self.compute(y, strip)?;
+            if let (View::F32(x), View::F32(y)) = (self.values(x), self.values(y))
+                && x.len().min(y.len()) >= strip.len
+            {
+                parts.for_each(|(row, part)| totals.add_products(row, &x[part.clone()], &y[part]));
+                return Ok(());
             }
-            _ => true,
-        };
-        let (aligned, several) = (results.start.is_multiple_of(width), results.len() > width);
-        let splits = aligned && several && kept + 1 == kernel.space.len() && goes_across(kernel);
-        (splits && kernel.insts.iter().filter(|inst| inst.inner).all(is_block)).then_some(width)
+        }
+        self.inner(strip)?;
+        parts.for_each(|(row, part)| totals.fold_row(row, self.values(arg), part, from));
+        Ok(())
     }
 
-    /// Are the values of a strip reduced as they lie in memory, without a register?
+    /// Are the values of a strip, or the factors of products, reduced as they lie in memory, without a register?
     fn reads_only(&self, strip: &Strip) -> bool {
         let mut inner = self.kernel.insts.iter().filter(|inst| inst.inner);
         let is_lent = |inst: &Inst| match &inst.kind {
@@ -142,8 +165,39 @@ impl Worker<'_> {
             }
             _ => false,
         };
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(factors) = factors(self.kernel) {
+            return factors.iter().all(|&factor| is_lent(&self.kernel.insts[factor]));
+        }
         inner.next().is_some_and(is_lent) && inner.next().is_none()
     }
+}
+
+/// How many results are better reduced at a time, across rows: those whose values are one block of memory, if there are several such.
+/// (What is only faster is left out of what a page has to fetch.)
+fn group(kernel: &Fused) -> Option<usize> {
+    let (kept, width) = (kernel.kept, *kernel.space[..kernel.kept].last()?);
+    let is_block = |inst: &Inst| match &inst.kind {
+        InstKind::Load { access, .. } => {
+            access.is_strided() && access.levels[0].axes[kept].stride == width as i64
+        }
+        _ => true,
+    };
+    let splits =
+        kept > 1 && kept + 1 == kernel.space.len() && goes_across(kernel) && !cfg!(target_arch = "wasm32");
+    (splits && kernel.insts.iter().filter(|inst| inst.inner).all(is_block)).then_some(width)
+}
+
+/// The factors, if what is reduced is a sum of products of two numbers in memory: a dot product, or a sum of squares.
+#[cfg(not(target_arch = "wasm32"))]
+fn factors(kernel: &Fused) -> Option<[usize; 2]> {
+    let (_, product, reduce) = kernel.reduction()?;
+    let InstKind::Map { op, args } = &kernel.insts[product].kind else { return None };
+    let is_load = |&arg: &usize| matches!(kernel.insts[arg].kind, InstKind::Load { .. });
+    let others = if args.first() == args.last() { 2 } else { 3 };
+    let is_all = op.name == "mul" && args.iter().all(is_load) && kernel.insts[product].dtype == DType::F32;
+    let nothing_else = kernel.insts.iter().filter(|inst| inst.inner).count() == others;
+    (reduce.kind == ReduceKind::Sum && is_all && nothing_else).then(|| [args[0], args[1]])
 }
 
 /// Is one value of every row taken at a time, instead of a row at a time?

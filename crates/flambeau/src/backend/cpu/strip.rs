@@ -167,6 +167,30 @@ impl Strip<'_> {
         Some(offset as usize)
     }
 
+    /// Is it the same element at all points?
+    pub fn is_one(&self, access: &Access) -> bool {
+        if self.len == 0 || !access.is_strided() {
+            return false;
+        }
+        let axes = &access.levels[0].axes;
+        let stays = |d: usize| self.space[d] <= 1 || axes[d].stride == 0;
+        if self.repeated.is_some() && !(self.varying.end..self.space.len()).all(stays) {
+            return false;
+        }
+        let len = self.repeated.as_ref().map_or(self.len, |places| self.len / places.len());
+        let mut block = 1;
+        for d in self.varying.clone().rev() {
+            if !stays(d) {
+                return false;
+            }
+            block *= self.space[d];
+            if self.start % block + len <= block {
+                break;
+            }
+        }
+        true
+    }
+
     /// How many of the next `run` points along dimension `last` lie at equal distances, or all nowhere: their number,
     /// the first one's offset, and the distance.
     fn stretch(&self, access: &Access, coordinates: &[usize], last: usize, run: usize) -> (usize, i64, i64) {

@@ -30,6 +30,26 @@ widest! {
 
 #[cfg(not(target_arch = "wasm32"))]
 widest! {
+    /// Σ x y of blocks in f64, where products are exact, in 32 running sums.
+    fn sum_of_products(x: &[f32], y: &[f32]) -> f64 {
+        let mut sums = [0.0; 32];
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<32>(), y.as_chunks::<32>());
+        for (x, y) in x.iter().zip(y) {
+            for k in 0..32 {
+                sums[k] += f64::from(x[k]) * f64::from(y[k]);
+            }
+        }
+        for half in [16, 8, 4] {
+            let (low, high) = sums.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+        }
+        let rest: f64 = x_rest.iter().zip(y_rest).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+        sums[..4].iter().sum::<f64>() + rest
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
     /// Σ (x − m)² of a block, the squares and their sums in f64: there squares are exact.
     fn squares(values: &[f32], mean: f32) -> f64 {
         let mut sums = [0.0; 32];
@@ -90,11 +110,22 @@ widest! {
 widest! {
     /// Takes the largest of `sign` times each total and `sign` times the values given for it, or NaN if there is one.
     fn largest_across(totals: &mut [f64], values: &[f32], sign: f64) {
-        for values in values.chunks_exact(totals.len()) {
-            for (total, &x) in totals.iter_mut().zip(values) {
-                let x = f64::from(x);
-                *total = if x * sign > *total * sign || x.is_nan() { x } else { *total };
+        let count = totals.len();
+        let larger = |total: f64, x: f32| {
+            let x = f64::from(x);
+            if x * sign > total * sign || x.is_nan() { x } else { total }
+        };
+        // Four at a time, in the same order: totals are read and written less often.
+        let fours = values.chunks_exact(4 * count);
+        let rest = fours.remainder();
+        for four in fours {
+            let ((a, b), (c, d)) = (four[..2 * count].split_at(count), four[2 * count..].split_at(count));
+            for (k, total) in totals.iter_mut().enumerate() {
+                *total = larger(larger(larger(larger(*total, a[k]), b[k]), c[k]), d[k]);
             }
+        }
+        for values in rest.chunks_exact(count) {
+            totals.iter_mut().zip(values).for_each(|(total, &x)| *total = larger(*total, x));
         }
     }
 }
@@ -139,22 +170,32 @@ widest! {
     }
 }
 
+/// Adds a value to each total, then another one to each, N totals at a time.
+#[inline(always)]
+fn add_columns<const N: usize>(totals: &mut [f64], values: &[f32]) {
+    let count = totals.len();
+    for (number, totals) in totals.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+        let mut sums = *totals;
+        for one in values.chunks_exact(count) {
+            let one = &one[N * number..N * number + N];
+            sums.iter_mut().zip(one).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        *totals = sums;
+    }
+}
+
 widest! {
     /// Adds a value to each total, then another one to each, until all are used up: four at a time, in the same order,
     /// so that the totals are read and written less often.
     fn add_across(totals: &mut [f64], values: &[f32]) {
         let count = totals.len();
-        // Few totals stay in registers, eight of them at a time.
+        // Few totals stay in registers: as many as there are, as each waits for itself.
         if !cfg!(target_arch = "wasm32") && count <= 64 && count.is_multiple_of(8) {
-            for (number, totals) in totals.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let mut sums = *totals;
-                for one in values.chunks_exact(count) {
-                    let one = &one[8 * number..8 * number + 8];
-                    sums.iter_mut().zip(one).for_each(|(sum, &x)| *sum += f64::from(x));
-                }
-                *totals = sums;
-            }
-            return;
+            return match count {
+                32 | 64 => add_columns::<32>(totals, values),
+                16 | 48 => add_columns::<16>(totals, values),
+                _ => add_columns::<8>(totals, values),
+            };
         }
         let fours = values.chunks_exact(4 * count);
         let rest = fours.remainder();
@@ -244,6 +285,12 @@ impl Totals {
             }
             View::Bool(_) => unreachable!("booleans are cast before they are reduced"),
         }
+    }
+
+    /// Takes in Σ x y of factors of one row.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn add_products(&mut self, row: usize, x: &[f32], y: &[f32]) {
+        self.floats[row] += sum_of_products(x, y);
     }
 
     /// Takes in Σ (x − mean)² of values of one row.

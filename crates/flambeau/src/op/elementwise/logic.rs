@@ -1,6 +1,7 @@
 //! Logical and bitwise ops, and the choice between two values.
 
 use super::entry::*;
+use crate::host::widest;
 use std::hint::select_unpredictable;
 
 elementwise! {
@@ -120,7 +121,7 @@ pub(crate) static SELECT: Elementwise = Elementwise {
                 Lane::U32 => select::<u32>,
                 Lane::I32 => select::<i32>,
                 Lane::I64 => select::<i64>,
-                Lane::F32 => select::<f32>,
+                Lane::F32 => select_floats,
                 Lane::F64 => select::<f64>,
             })
         },
@@ -143,6 +144,13 @@ pub(crate) static SELECT: Elementwise = Elementwise {
     tolerance: None,
 };
 
+widest! {
+    fn select_floats(args: &[View], out: ViewMut) {
+        select::<f32>(args, out)
+    }
+}
+
+#[inline(always)]
 fn select<T: Lanes>(args: &[View], out: ViewMut) {
     let out = T::slice_mut(out);
     let len = out.len();

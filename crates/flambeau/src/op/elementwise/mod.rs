@@ -261,6 +261,7 @@ macro_rules! elementwise {
         $(#[$doc:meta])*
         $static:ident = $name:ident / $try_name:ident ($x:ident $(, $arg:ident)*) : $signature:ident {
             cpu: $cpu:expr,
+            $(cpu_block: $block:expr,)?
             $(int: $int:expr,)?
             wgsl: $wgsl:literal,
             $(wgsl_int: $wgsl_int:literal,)?
@@ -280,7 +281,10 @@ macro_rules! elementwise {
                 map: Map {
                     name: stringify!($name),
                     args: &[stringify!($x) $(, stringify!($arg))*],
-                    cpu: |lane| elementwise!(@lanes $signature, lane, [$x $(, $arg)*], $cpu $(, $int)?),
+                    cpu: |lane| match lane {
+                        $(Lane::F32 => Some($block),)?
+                        lane => elementwise!(@lanes $signature, lane, [$x $(, $arg)*], $cpu $(, $int)?),
+                    },
                     wgsl: $wgsl,
                     wgsl_int: elementwise!(@or [$($wgsl_int)?] $wgsl),
                     wgsl_uint: elementwise!(@or [$($wgsl_uint)? $($wgsl_int)?] $wgsl),

@@ -1,12 +1,14 @@
 //! Trigonometric and hyperbolic functions and their inverses.
 
 use super::entry::*;
+use super::vectorised;
 use super::wgsl::{EXP, FLOAT, IS_NAN, LOG, LOG_PARTS, LOG1P, LOG1P_NEAR, SCALE};
 
 elementwise! {
     /// The sine. Derivative: cos x.
     SIN = sin / try_sin (x): Float {
         cpu: x.sin(),
+        cpu_block: vectorised::SINES,
         wgsl: "fl_sin({x})",
         helpers: [QUARTER_WGSL, FLOAT, SIN_WGSL],
         saves: [x],
@@ -18,6 +20,7 @@ elementwise! {
     /// The cosine. Derivative: −sin x.
     COS = cos / try_cos (x): Float {
         cpu: x.cos(),
+        cpu_block: vectorised::COSINES,
         wgsl: "fl_cos({x})",
         helpers: [QUARTER_WGSL, FLOAT, COS_WGSL],
         saves: [x],

@@ -4,7 +4,9 @@
 //! are 0. Products and sums are rounded one by one, as not every processor can merge them, so the results are the same
 //! everywhere.
 
+use crate::host::{BlockFn, Lanes, View, ViewMut, widest};
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
+use std::f64::consts::FRAC_2_PI;
 
 /// 1.5 · 2²³: a small number added to it is rounded to an integer, which is in the low bits then.
 const ROUNDING: f32 = 12582912.0;
@@ -134,6 +136,57 @@ pub(super) fn ln_1p(x: f32) -> f32 {
     if sum == 1.0 { x } else { y }
 }
 
+/// π/2 in three parts: the first two have 22 bits, so that their products with whole numbers below 2³¹ are exact.
+const HALF_PI: [f64; 3] = [1.570_796_012_878_418, 3.139_164_164_167_596e-7, 6.223_372_171_896_613e-14];
+/// 1.5 · 2⁵²: a number added to it is rounded to an integer, which is in the low bits then.
+const ROUNDING_F64: f64 = 6_755_399_441_055_744.0;
+
+/// sin(x + n π/2) for |x| ≤ 2³¹, by f64: x is r and a multiple of π/2, |r| ≤ π/4, and the sine or the cosine of r is its series.
+#[inline(always)]
+fn sine(x: f32, n: i32) -> f32 {
+    let x = f64::from(x);
+    let shifted = x * FRAC_2_PI + ROUNDING_F64;
+    let k = shifted - ROUNDING_F64;
+    let r = ((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2];
+    let z = r * r;
+    let sine = r + r * z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5040.0 + z * (1.0 / 362_880.0))));
+    let cosine = 1.0
+        + z * (-0.5 + z * (1.0 / 24.0 + z * (-1.0 / 720.0 + z * (1.0 / 40_320.0 - z * (1.0 / 3_628_800.0)))));
+    let quarter = (shifted.to_bits() as i32).wrapping_add(n);
+    let y = if quarter & 1 == 0 { sine } else { cosine };
+    (if quarter & 2 == 0 { y } else { -y }) as f32
+}
+
+/// Sines, `n` quarters of a turn further on. Where a number of the block is too large, the standard library's, one by one.
+#[inline(always)]
+fn sines(args: &[View], out: ViewMut, n: i32, exact: fn(f32) -> f32) {
+    let (x, out) = (f32::slice(args[0]), f32::slice_mut(out));
+    if x.len() < out.len() {
+        return out.fill(exact(x[0]));
+    }
+    let x = &x[..out.len()];
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out = sine(x, n));
+    if x.iter().fold(false, |far, x| far | (x.abs() > 2_147_483_648.0)) {
+        out.iter_mut().zip(x).for_each(|(out, &x)| *out = exact(x));
+    }
+}
+
+widest! {
+    fn all_sines(args: &[View], out: ViewMut) {
+        sines(args, out, 0, f32::sin)
+    }
+}
+
+widest! {
+    fn all_cosines(args: &[View], out: ViewMut) {
+        sines(args, out, 1, f32::cos)
+    }
+}
+
+/// Sines and cosines of a block.
+pub(super) const SINES: BlockFn = all_sines;
+pub(super) const COSINES: BlockFn = all_cosines;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +231,36 @@ mod tests {
             for &x in &points {
                 let units = units(function(x), exact(f64::from(x)));
                 assert!(units <= most, "{name} of {x:e} is wrong by {units} units in the last place");
+            }
+        }
+    }
+
+    #[test]
+    fn sines_are_right_for_numbers_of_every_size() {
+        let mut x: Vec<f32> = (0..4000).map(|k| (k as f32 - 2000.0) * 0.013).collect();
+        x.extend(
+            (0..200).map(|k| {
+                (k as f32 * std::f32::consts::FRAC_PI_2).copysign(if k % 2 == 0 { 1.0 } else { -1.0 })
+            }),
+        );
+        x.extend((0..31).flat_map(|k| [1.7f32, -1.9, 1.0].map(|m| m * (1u32 << k) as f32)));
+        x.extend([0.0, -0.0, 1e-30, -1e-40, f32::MIN_POSITIVE]);
+        let far = [1e10, -3e20, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        for x in [x.clone(), [&x[..], &far].concat()] {
+            for (function, exact) in [(SINES, f64::sin as fn(f64) -> f64), (COSINES, f64::cos)] {
+                let mut y = vec![0.0f32; x.len()];
+                function(&[View::F32(&x)], ViewMut::F32(&mut y));
+                for (&x, &y) in x.iter().zip(&y) {
+                    let wanted = exact(f64::from(x));
+                    assert!(units(y, wanted) <= 1.0, "{x:e} gives {y:e} instead of {wanted:e}");
+                    assert!(
+                        y != 0.0 || y.is_sign_negative() == (wanted as f32).is_sign_negative(),
+                        "{x:e} gives {y:e}"
+                    );
+                }
+                let mut all = [0.0f32; 5];
+                function(&[View::F32(&x[..1])], ViewMut::F32(&mut all));
+                assert!(all.iter().all(|&one| units(one, exact(f64::from(x[0]))) <= 1.0));
             }
         }
     }
