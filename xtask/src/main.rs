@@ -7,10 +7,10 @@ mod app;
 mod arrows;
 mod examples;
 mod libtest;
-#[cfg(test)]
 mod mpi;
 mod project;
 mod publish;
+#[cfg(test)]
 mod requirements;
 mod runner;
 mod scripts;
