@@ -36,6 +36,7 @@ fn main() -> ExitCode {
     }
     let done = match args[0] {
         "test" => select(steps::CHECKS, &args[1..]).and_then(|steps| run(&steps)),
+        "builds" => select(steps::BUILDS, &args[1..]).and_then(|steps| run(&steps)),
         "web" => web(&args[1..]),
         "soak" => Workspace::locate().and_then(|workspace| soak::attack(&workspace, &args[1..])),
         "setup" => select(steps::INSTALLS, &args[1..]).and_then(|steps| run(&steps)),
@@ -94,6 +95,8 @@ Usage: cargo xtask <COMMAND> [STEP...]
   test      Installs what is missing, saying what and why, and runs every check in order, up to the first
             that fails. With names of steps: only those.
 {}
+  builds    Checks that need builds of their own, and so take longer. With names of steps: only those.
+{}
   web       Builds the browser package, packages/flambeau/dist, and the web app, web/dist. With --serve:
             opens the app, from a program that has it inside.
 {}
@@ -107,6 +110,7 @@ Environment:
   FLAMBEAU_TEST_ADAPTER  the GPU adapter the tests ask for (default: llvmpipe, which runs on the CPU)
 ",
         list(steps::CHECKS),
+        list(steps::BUILDS),
         list(steps::WEB),
         list(steps::INSTALLS),
     )
@@ -129,6 +133,6 @@ mod tests {
     #[test]
     fn help_names_every_step() {
         let help = help();
-        assert!(steps::CHECKS.iter().chain(steps::INSTALLS).all(|step| help.contains(step.name)));
+        assert!(steps::CHECKS.iter().chain(steps::BUILDS).chain(steps::INSTALLS).all(|step| help.contains(step.name)));
     }
 }

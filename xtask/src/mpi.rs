@@ -35,7 +35,7 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
     install()?;
     let mut build =
         workspace.cargo(&["build", "--workspace", "--features", "flambeau-cli/mpi", "--bin", "flambeau"]);
-    shell::run(&mut build, "Mend what is reported above, then `cargo xtask test mpi`.")?;
+    shell::run(&mut build, "Mend what is reported above, then `cargo xtask builds mpi`.")?;
     let folder = std::env::temp_dir().join(format!("flambeau-mpi-{}", std::process::id()));
     let done = compare(workspace, &folder);
     // Only disk space: a run that failed has said why.

@@ -30,7 +30,7 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
 }
 
 fn make_and_run(workspace: &Workspace, parent: &Path) -> Result<Report, Failure> {
-    let next = "Mend what is reported above, in examples/in-the-page or in the program; then `cargo xtask test project`.";
+    let next = "Mend what is reported above, in examples/in-the-page or in the program; then `cargo xtask builds project`.";
     let mut example = workspace.cargo(&["fmt", "--all", "--check"]);
     shell::run(
         example.current_dir(workspace.root.join("examples/in-the-page")),

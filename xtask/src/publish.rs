@@ -30,7 +30,7 @@ const FEATURES: &[&str] = &["", "gpu", "download", "ndarray", "image", "serde"];
 /// What the npm package must have in it, once it is built.
 const PACKED: &[&str] = &["README.md", "package.json", "dist/index.js", "dist/index.d.ts"];
 
-/// `cargo xtask test features`.
+/// `cargo xtask builds features`.
 pub fn features(workspace: &Workspace) -> Result<Report, Failure> {
     for feature in FEATURES {
         let mut clippy =

@@ -29,27 +29,31 @@ pub const CHECKS: &[Step] = &[
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "test", about: "unit, integration and doc tests, on CPU and GPU", run: test },
     Step { name: "soak", about: "a fixed sample of every attack on the library", run: soak::sample },
-    Step {
-        name: "features",
-        about: "each feature of the library compiles by itself",
-        run: publish::features,
-    },
     Step { name: "examples", about: "every example, for a few steps", run: examples::check },
-    Step { name: "mpi", about: "training by mpirun: two processes give what one gives", run: mpi::check },
     Step { name: "web", about: "the browser package, in Chromium, Firefox and Node", run: web::test },
     Step {
         name: "ported",
         about: "PyTorch's C++ tests as WebAssembly, in Chromium and Node",
         run: web::ported,
     },
+    Step { name: "app", about: "the web app, in Chromium and Firefox", run: app::test },
+    Step { name: "publish", about: "crates and the npm package can be packed", run: publish::check },
+    Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
+];
+
+/// `cargo xtask builds`: each compiles most of the dependencies once more, with other features or by other profiles.
+pub const BUILDS: &[Step] = &[
+    Step {
+        name: "features",
+        about: "each feature of the library compiles by itself",
+        run: publish::features,
+    },
+    Step { name: "mpi", about: "training by mpirun: two processes give what one gives", run: mpi::check },
     Step {
         name: "project",
         about: "what `flambeau new` writes, natively and in Chromium",
         run: project::check,
     },
-    Step { name: "app", about: "the web app, in Chromium and Firefox", run: app::test },
-    Step { name: "publish", about: "crates and the npm package can be packed", run: publish::check },
-    Step { name: "deny", about: "licences, sources and versions of the dependencies", run: deny },
 ];
 
 /// `cargo xtask web`.

@@ -1,4 +1,4 @@
-//! `flambeau new`: what it writes, and what it refuses. `cargo xtask test project` builds and trains what it writes.
+//! `flambeau new`: what it writes, and what it refuses. `cargo xtask builds project` builds and trains what it writes.
 
 use crate::support::*;
 use std::fs;
