@@ -133,6 +133,12 @@ mod tests {
     #[test]
     fn help_names_every_step() {
         let help = help();
-        assert!(steps::CHECKS.iter().chain(steps::BUILDS).chain(steps::INSTALLS).all(|step| help.contains(step.name)));
+        assert!(
+            steps::CHECKS
+                .iter()
+                .chain(steps::BUILDS)
+                .chain(steps::INSTALLS)
+                .all(|step| help.contains(step.name))
+        );
     }
 }

@@ -68,8 +68,8 @@ async fn forward(bench: &mut Bench<'_>) -> Result<()> {
         let (exact, exact_x) = scores(&(DType::F64, &Device::cpu()).into())?;
         let got = no_grad(|| network.try_forward(&x))?.to_f64_vec().await?;
         let want = no_grad(|| exact.try_forward(&exact_x))?.to_f64_vec().await?;
-        let differ = |(got, want): (&f64, &f64)| !((got - want).abs() <= TOLERANCE);
-        if got.len() != want.len() || got.iter().zip(&want).any(differ) {
+        let agree = |(got, want): (&f64, &f64)| (got - want).abs() <= TOLERANCE;
+        if got.len() != want.len() || !got.iter().zip(&want).all(agree) {
             return Err(refused("bench founding", format!("the scores of the {name} are not those of f64")));
         }
         let once = async || no_grad(|| network.try_forward(&x))?.to_vec::<f32>().await.map(drop);

@@ -8,6 +8,7 @@ use crate::dtype::{DType, Element, Scalar};
 use crate::host::{Disjoint, HostBuffer, share};
 use crate::ir::access::{Access, Axis};
 use crate::ir::kernel::{Fused, InstKind};
+use crate::shape::product;
 use half::f16;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -290,7 +291,7 @@ impl Moves<'_> {
         let from = self.inputs[*operand].slice::<T>().expect("elements of the result's dtype");
         let (rows, length) = (space[row], space[self.last]);
         let (row_step, step) = (level.axes[row].stride, level.axes[self.last].stride);
-        let outer: usize = space[..row].iter().product();
+        let outer = product(space[..row].iter().copied());
         let at_once = (WORTH_A_THREAD / (rows * length).max(1)).max(1);
         let done: Result<(), ()> = share(outer.div_ceil(at_once), |piece| {
             for number in piece * at_once..((piece + 1) * at_once).min(outer) {
