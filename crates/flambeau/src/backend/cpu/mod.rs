@@ -3,7 +3,11 @@
 mod fused;
 mod gather;
 #[cfg(not(target_arch = "wasm32"))]
+mod marks;
+#[cfg(not(target_arch = "wasm32"))]
 mod norm;
+#[cfg(not(target_arch = "wasm32"))]
+mod pairs;
 mod reduce;
 mod rows;
 mod spare;
