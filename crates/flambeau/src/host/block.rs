@@ -192,9 +192,9 @@ lanes!(bool => Bool, u32 => U32, i32 => I32, i64 => I64, f32 => F32, f64 => F64)
 /// registers are twice and four times as wide. They do the same, without merged products and sums: the results are equal
 /// to the bit.
 macro_rules! widest {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block) => {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block) => {
         $(#[$doc])*
-        fn $name($($arg: $t),*) $(-> $r)? {
+        $vis fn $name($($arg: $t),*) $(-> $r)? {
             #[inline(always)]
             fn plain($($arg: $t),*) $(-> $r)? $body
             #[cfg(target_arch = "x86_64")]

@@ -99,6 +99,7 @@ impl<'a, T> Matrix<'a, T> {
     }
 
     /// From this row on.
+    #[inline]
     pub fn starting_at(self, row: usize) -> Matrix<'a, T> {
         Matrix { offset: self.offset + row as i64 * self.row, ..self }
     }

@@ -46,6 +46,19 @@ pub(crate) trait Factor: Copy + num_traits::One + 'static {
     fn product(self, other: Self) -> Self {
         self * other
     }
+
+    /// ⌊log₂ |x|⌋ where that matters: of a type whose products may be too small.
+    #[inline(always)]
+    fn magnitude(self) -> i32 {
+        0
+    }
+}
+
+/// Are two matrices so small that terms of their product would be subnormal? Then [`multiply`](super::multiply) knows what to do.
+#[inline(always)]
+pub(crate) fn are_tiny<T: Factor>(a: &[T], b: &[T]) -> bool {
+    let largest = |values: &[T]| values.iter().fold(-BIAS, |largest, x| largest.max(x.magnitude()));
+    largest(a) + largest(b) < LEAST_TERM
 }
 
 /// Rows and columns of a product, and the terms of each of its elements.
@@ -112,6 +125,11 @@ impl Factor for f32 {
     #[inline(always)]
     fn product(self, other: f32) -> f32 {
         product(self, other)
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> i32 {
+        exponent(self)
     }
 }
 

@@ -42,24 +42,43 @@ pub(super) fn run(
     if !kernel.phases.is_empty() {
         return super::rows::run(kernel, inputs, outputs, run);
     }
-    let count = kernel.outer_count();
     let outputs: Vec<Output> = outputs.iter_mut().map(Output::new).collect();
     #[cfg(not(target_arch = "wasm32"))]
     if super::transpose::run(kernel, inputs, &outputs, run)
         || super::take::run(kernel, inputs, &outputs, run)?
+        || super::marks::run(kernel, inputs, &outputs, run)?
         || super::moves::run(kernel, inputs, &outputs, run)
     {
         return Ok(());
     }
+    #[cfg(not(target_arch = "wasm32"))]
+    if let Some(pairs) = super::pairs::Pairs::of(kernel, inputs, run) {
+        let sums = |results| Some(pairs.reduce(results));
+        return in_blocks(kernel, inputs, &outputs, run, pairs.at_once(), sums);
+    }
     let reduced = reduce::in_parts(kernel, inputs, run)?;
-    let (block, row) = block_and_row(kernel, inputs);
+    in_blocks(kernel, inputs, &outputs, run, points_at_once(kernel, inputs), |results| {
+        reduced.as_ref().map(|reduced| reduced.part(results))
+    })
+}
+
+/// Computes some results after the other; those of the reduction may be `given`.
+fn in_blocks(
+    kernel: &Fused,
+    inputs: &[Arc<HostBuffer>],
+    outputs: &[Output],
+    run: &Run,
+    block: usize,
+    given: impl Fn(Range<usize>) -> Option<Block> + Send + Sync,
+) -> Result<()> {
     let work = |range: Range<usize>| {
         let mut worker = Worker::new(kernel, inputs, run);
         let mut start = range.start;
         while start < range.end {
-            let len = block.min(range.end - start).min(row - start % row);
-            worker.block(start..start + len, reduced.as_ref(), &outputs)?;
-            for (stored, output) in kernel.outputs.iter().zip(&outputs) {
+            let len = (block - start % block).min(range.end - start);
+            let results = start..start + len;
+            worker.block(results.clone(), given(results), outputs)?;
+            for (stored, output) in kernel.outputs.iter().zip(outputs) {
                 if worker.straight[stored.inst].is_none() {
                     // Safety: ranges of different workers are disjoint.
                     unsafe { output.store((start as i64, 1), worker.values(stored.inst), 0..len) };
@@ -70,19 +89,22 @@ pub(super) fn run(
         Ok(())
     };
     let fewest = if reduce::goes_across(kernel) { FEWEST_COLUMNS } else { 1 };
-    in_parallel(kernel, count, fewest, work)
+    in_parallel(kernel, kernel.outer_count(), fewest, work)
 }
 
-/// Points of a block, and of a row at whose end blocks end too: within it, what is the same along a row is one number.
-fn block_and_row(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> (usize, usize) {
+/// Points of a block. Where rows are about as long they are rows: within one, what is the same along it is one number.
+fn points_at_once(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> usize {
     if uses_no_register(kernel, inputs) {
-        return (LARGE_BLOCK, usize::MAX);
+        return LARGE_BLOCK;
     }
-    let few = kernel.reduction().is_none() && kernel.insts.len() <= FEW;
-    let block = if few { 4 * BLOCK } else { BLOCK };
-    let rows = kernel.space[..kernel.kept].last().copied().filter(|row| (BLOCK / 4..=block).contains(row));
-    let has_rows = kernel.kept > 1 && kernel.reduction().is_none();
-    rows.filter(|_| has_rows).map_or((block, usize::MAX), |row| (block, row))
+    if kernel.reduction().is_some() {
+        return BLOCK;
+    }
+    let block = if kernel.insts.len() <= FEW { 4 * BLOCK } else { BLOCK };
+    match kernel.space[..] {
+        [_, .., row] if (BLOCK / 4..=block).contains(&row) => row,
+        _ => block,
+    }
 }
 
 /// Divides `count` results of a kernel among threads, at least `fewest` to each.
@@ -229,11 +251,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Computes some results; those of the reduction may be given.
-    fn block(&mut self, results: Range<usize>, reduced: Option<&Block>, outputs: &[Output]) -> Result<()> {
+    fn block(&mut self, results: Range<usize>, reduced: Option<Block>, outputs: &[Output]) -> Result<()> {
         let kernel = self.kernel;
         if let Some((position, _, _)) = kernel.reduction() {
             match reduced {
-                Some(reduced) => self.registers[position] = reduced.part(results.clone()),
+                Some(reduced) => self.registers[position] = reduced,
                 None => {
                     let totals = self.reduce(results.clone(), 0..kernel.inner_count())?;
                     totals.finish(kernel.insts[position].dtype, &mut self.registers[position]);

@@ -1,6 +1,8 @@
 //! Loads at places that are numbers of another tensor.
 
 use super::strip::{NOWHERE, Piece, Strip};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::host::widest;
 use crate::host::{Block, HostBuffer, View};
 use crate::ir::access::Access;
 
@@ -37,14 +39,20 @@ impl Gather<'_> {
         convert: impl Fn(S) -> T,
     ) -> Option<i64> {
         let len = self.strip.len;
+        // All are looked at, without branches.
+        let inside =
+            |index: &[i64]| index.iter().fold(true, |inside, &at| inside & ((at as u64) < self.size as u64));
         match self.index {
             // What indexes nearly always are, read as they lie.
             #[cfg(not(target_arch = "wasm32"))]
-            View::I32(index) => self.copy_at(&index[..len], from, to, convert),
+            View::I32(index) => {
+                let all_inside = |index: &[i32]| all_below(index, self.size);
+                self.copy_at(&index[..len], from, to, convert, all_inside)
+            }
             #[cfg(target_arch = "wasm32")]
-            View::I32(index) => self.copy_at(&wide(&index[..len]), from, to, convert),
-            View::U32(index) => self.copy_at(&wide(&index[..len]), from, to, convert),
-            View::I64(index) => self.copy_at(&index[..len], from, to, convert),
+            View::I32(index) => self.copy_at(&wide(&index[..len]), from, to, convert, inside),
+            View::U32(index) => self.copy_at(&wide(&index[..len]), from, to, convert, inside),
+            View::I64(index) => self.copy_at(&index[..len], from, to, convert, inside),
             other => unreachable!("indexes are integers, not {other:?}"),
         }
     }
@@ -55,6 +63,7 @@ impl Gather<'_> {
         from: &[S],
         to: &mut [T],
         convert: impl Fn(S) -> T,
+        all_inside: impl Fn(&[I]) -> bool,
     ) -> Option<i64> {
         let mut outside = None;
         self.strip.pieces(self.access, |Piece { at, len, offset, stride }| {
@@ -62,13 +71,10 @@ impl Gather<'_> {
             if offset == NOWHERE {
                 return to.fill(T::default());
             }
-            let (Some(&first), size) = (index.first(), self.size as u64) else { return };
-            // All are looked at, without branches.
-            let is_inside = |index: I| (index.into() as u64) < size;
-            let all_inside = index.iter().fold(true, |inside, &index| inside & is_inside(index));
-            if !all_inside {
-                outside =
-                    outside.or(index.iter().find(|&&index| !is_inside(index)).map(|&index| index.into()));
+            let Some(&first) = index.first() else { return };
+            if !all_inside(index) {
+                let is_outside = |index: &i64| *index as u64 >= self.size as u64;
+                outside = outside.or(index.iter().map(|&index| index.into()).find(is_outside));
                 return;
             }
             let start = offset + first.into() * self.stride;
@@ -78,11 +84,30 @@ impl Gather<'_> {
                 to.iter_mut().zip(from).for_each(|(to, &from)| *to = convert(from));
                 return;
             }
+            if !cfg!(target_arch = "wasm32") && stride >= 0 && self.stride >= 0 {
+                let farthest = (len as i64 - 1) * stride + (self.size as i64 - 1) * self.stride;
+                let from = &from[offset as usize..=(offset + farthest) as usize];
+                for (k, (to, &index)) in to.iter_mut().zip(index).enumerate() {
+                    let place = k as i64 * stride + index.into() * self.stride;
+                    // Safety: the index is inside, so it is not beyond the farthest place.
+                    *to = convert(unsafe { *from.get_unchecked(place as usize) });
+                }
+                return;
+            }
             for (k, (to, &index)) in to.iter_mut().zip(index).enumerate() {
                 *to = convert(from[(offset + k as i64 * stride + index.into() * self.stride) as usize]);
             }
         });
         outside
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// Are all of some numbers below a size, and none below 0? All are looked at, without branches.
+    pub(super) fn all_below(numbers: &[i32], size: usize) -> bool {
+        let bound = size.min(1 << 31) as u32;
+        numbers.iter().fold(true, |inside, &number| inside & ((number as u32) < bound))
     }
 }
 

@@ -3,9 +3,13 @@
 mod fused;
 mod gather;
 #[cfg(not(target_arch = "wasm32"))]
+mod marks;
+#[cfg(not(target_arch = "wasm32"))]
 mod moves;
 #[cfg(not(target_arch = "wasm32"))]
 mod norm;
+#[cfg(not(target_arch = "wasm32"))]
+mod pairs;
 mod reduce;
 mod rows;
 mod spare;

@@ -1,5 +1,5 @@
-//! Normalised rows: y = (x − m) · r · w + b, where m and r have a value per row and w and b one per place. That is what layer
-//! norm and RMS norm come to, and it is worth loops of its own: the interpreter would go over each row seven times and
+//! Normalised rows: y = (x − m) · r · w + b, where m and r have a value per row and w and b one per place, or one per channel, of which
+//! a row has several. That is what layer norm, RMS norm and group norm come to, and it is worth loops of its own: the interpreter would go over each row seven times and
 //! keep four copies of it in the cache, where three times and none are enough. x is read for Σ x, for Σ (x − m)² and for
 //! the result; what is made of these sums, once per row, the interpreter makes for some rows at once.
 //!
@@ -24,9 +24,10 @@ pub(super) struct Norm {
     mean: Option<usize>,
     /// What the difference is multiplied by.
     scale: usize,
-    /// The loads of w and b.
+    /// The loads of w and b, and for how many places after each other each of their values is.
     weight: Option<usize>,
     bias: Option<usize>,
+    stretch: usize,
     /// The output that gets the rows.
     output: usize,
     /// One 0 for every dimension.
@@ -77,11 +78,40 @@ impl Norm {
             }
         }
         let (length, fixed) = (kernel.inner_count(), vec![0; kernel.space.len()]);
-        let norm = Norm { length, x, mean, scale, weight, bias, output, fixed };
-        let lie_together =
-            [Some(x), weight, bias].into_iter().flatten().all(|load| norm.row(worker, load, 0).is_some())
-                && norm.place(worker, &kernel.outputs[output].access, 0).is_some();
-        (lie_together && inner().count() == seen + squares.len()).then_some(norm)
+        let mut norm = Norm { length, x, mean, scale, weight, bias, stretch: 1, output, fixed };
+        let lies_together = |load: usize| norm.row(worker, load, 0).is_some();
+        let is_row = lies_together(x) && norm.place(worker, &kernel.outputs[output].access, 0).is_some();
+        let mut along = [weight, bias].into_iter().flatten();
+        if !along.clone().all(lies_together) {
+            // One value for the whole of the last dimension.
+            let last = kernel.space.len() - 1;
+            let is_repeated = |load: usize| match &kernel.insts[load].kind {
+                InstKind::Load { access, .. } => {
+                    access.is_strided() && access.levels[0].axes[last].stride == 0
+                }
+                _ => false,
+            };
+            if last == kernel.kept || !along.all(is_repeated) {
+                return None;
+            }
+            norm.stretch = kernel.space[last];
+        }
+        (is_row && inner().count() == seen + squares.len()).then_some(norm)
+    }
+
+    /// The value of a load at one place of a row.
+    fn value(&self, worker: &Worker, load: usize, row: usize, place: usize) -> f32 {
+        let InstKind::Load { operand, access } = &worker.kernel.insts[load].kind else {
+            unreachable!("w and b are loaded")
+        };
+        let level = &access.levels[0];
+        let (mut rest, mut at) = (row * self.length + place, worker.offset(level));
+        for (&size, axis) in worker.kernel.space.iter().zip(&level.axes).rev() {
+            at += (rest % size) as i64 * axis.stride;
+            rest /= size;
+        }
+        let value = worker.inputs[*operand].view(at as usize..at as usize + 1).map(f32::slice);
+        value.expect("f32 is computed as it is stored")[0]
     }
 
     /// Where a row lies, if all of it lies together.
@@ -134,13 +164,23 @@ impl Norm {
         for (number, row) in rows.clone().enumerate() {
             // Those of the next call are on their way meanwhile.
             ahead(row + rows.len()).flatten().into_iter().for_each(prefetch);
-            let at_places = |load: Option<usize>| load.map(|load| self.row(worker, load, row).expect(LIE));
             let place = self.place(worker, &worker.kernel.outputs[self.output].access, row).expect(LIE);
             // Safety: rows of different workers are disjoint.
             let to = unsafe { outputs[self.output].part(place) };
             let of_row = [self.mean, Some(self.scale)].map(|inst| self.of_row(worker, inst, number));
-            let x = self.row(worker, self.x, row).expect(LIE);
-            normalise(x, of_row, at_places(self.weight), at_places(self.bias), f32::slice_mut(to));
+            let (x, to) = (self.row(worker, self.x, row).expect(LIE), f32::slice_mut(to));
+            if self.stretch == 1 {
+                let at_places =
+                    |load: Option<usize>| load.map(|load| self.row(worker, load, row).expect(LIE));
+                normalise(x, of_row, at_places(self.weight), at_places(self.bias), to);
+                continue;
+            }
+            let stretches = x.chunks(self.stretch).zip(to.chunks_mut(self.stretch));
+            for (k, (x, to)) in stretches.enumerate() {
+                let here =
+                    |load: Option<usize>| load.map(|load| self.value(worker, load, row, k * self.stretch));
+                normalise_channel(x, of_row, here(self.weight), here(self.bias), to);
+            }
         }
     }
 
@@ -175,6 +215,21 @@ widest! {
             (Some(weight), Some(bias)) => {
                 (0..len).for_each(|i| y[i] = product(scaled(x[i]), weight[i]) + bias[i]);
             }
+        }
+    }
+}
+
+widest! {
+    /// y = (x − m) · r · w + b for places of a row with one w and b.
+    fn normalise_channel(x: &[f32], of_row: [f32; 2], weight: Option<f32>, bias: Option<f32>, y: &mut [f32]) {
+        let [mean, scale] = of_row;
+        let scaled = |x: f32| product(x - mean, scale);
+        let pairs = y.iter_mut().zip(x);
+        match (weight, bias) {
+            (None, None) => pairs.for_each(|(y, &x)| *y = scaled(x)),
+            (Some(weight), None) => pairs.for_each(|(y, &x)| *y = product(scaled(x), weight)),
+            (None, Some(bias)) => pairs.for_each(|(y, &x)| *y = scaled(x) + bias),
+            (Some(weight), Some(bias)) => pairs.for_each(|(y, &x)| *y = product(scaled(x), weight) + bias),
         }
     }
 }
@@ -221,6 +276,50 @@ mod tests {
                         (f64::from(got[k]) - wanted).abs() < 1e-6 * (1.0 + scaled.abs()),
                         "{rows} × {length}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_of_channels_are_normalised_as_f64_does_it() {
+        let device = Device::cpu();
+        // Images, channels, places of a channel, groups: short and long rows, one channel in a group, one group.
+        for [images, channels, places, groups] in [
+            [2, 6, 100, 3],
+            [1, 8, 1024, 4],
+            [3, 4, 7, 2],
+            [2, 4, 90, 4],
+            [2, 3, 65, 1],
+            [5, 16, 1, 2],
+            [2, 4, 5000, 2],
+        ] {
+            let count = images * channels * places;
+            let (values, w, b) = (numbers(count, 1), numbers(channels, 2), numbers(channels, 3));
+            let x = Tensor::from_slice(&values, [images, channels, places], &device);
+            let of_channels = |values: &[f32]| Tensor::from_slice(values, [channels], &device);
+            let (weight, bias) = (of_channels(&w), of_channels(&b));
+            for (weight, bias) in
+                [(Some(&weight), Some(&bias)), (Some(&weight), None), (None, Some(&bias)), (None, None)]
+            {
+                let y = x.try_group_norm(groups, weight, bias, 1e-5).unwrap();
+                let got: Vec<f32> = y.to_vec_blocking().unwrap();
+                let length = channels / groups * places;
+                for (row, values) in values.chunks_exact(length).enumerate() {
+                    let mean = values.iter().map(|&x| f64::from(x)).sum::<f64>() / length as f64;
+                    let squares = values.iter().map(|&x| (f64::from(x) - mean).powi(2));
+                    let variance = squares.sum::<f64>() / length as f64;
+                    for (k, &x) in values.iter().enumerate() {
+                        let channel = (row * length + k) / places % channels;
+                        let scaled = (f64::from(x) - mean) / (variance + 1e-5).sqrt();
+                        let weighed = scaled * weight.map_or(1.0, |_| f64::from(w[channel]));
+                        let wanted = weighed + bias.map_or(0.0, |_| f64::from(b[channel]));
+                        let got = f64::from(got[row * length + k]);
+                        assert!(
+                            (got - wanted).abs() < 2e-6 * (1.0 + scaled.abs()),
+                            "{images} × {channels} × {places} in {groups}: {got} {wanted}"
+                        );
+                    }
                 }
             }
         }

@@ -269,14 +269,16 @@ impl Tensor {
                 let message = format!("{channels} channels cannot be put into {groups} equal groups");
                 return Err(Error::argument(name, message));
             }
-            let weight = per_channel(name, weight.as_ref(), channels, self.rank())?;
-            let bias = per_channel(name, bias.as_ref(), channels, self.rank())?;
-            // No channels divide into any number of groups.
-            let rows = if self.numel() == 0 { 0 } else { self.shape()[0] * groups };
-            let grouped = x.try_reshape([rows, self.numel() / rows.max(1)])?;
-            let over = Normalization { name, dims: vec![1], eps, centered: true };
-            let normalized = over.forward(&grouped, None, None)?.0.try_reshape(self.shape())?;
-            affine(normalized, weight.as_ref(), bias.as_ref())
+            // (N, groups, channels of a group, places), and a weight for each channel of each group.
+            let (each, places) = (channels / groups, product(&self.shape()[2..]));
+            let grouped = x.try_reshape([self.shape()[0], groups, each, places])?;
+            let of_groups = |given: Option<Tensor>| -> Result<Option<Tensor>> {
+                let Some(given) = per_channel(name, given.as_ref(), channels, self.rank())? else { return Ok(None) };
+                given.try_reshape([1, groups, each, 1]).map(Some)
+            };
+            let (weight, bias) = (of_groups(weight)?, of_groups(bias)?);
+            let over = Normalization { name, dims: vec![2, 3], eps, centered: true };
+            over.forward(&grouped, weight.as_ref(), bias.as_ref())?.0.try_reshape(self.shape())
         }
 
         /// (x − mean) / √(var + ε) · weight + bias over what follows the channels of (N, C, …), for each channel of

@@ -1,17 +1,19 @@
 //! Convolution on the CPU: the windows of a block of positions as columns of a matrix that stays in the cache, and
 //! matrix products with it. Images, groups and blocks go to different cores; sums over them are added in one order.
 
+use super::depthwise::{Lanes, Windows};
 use super::{Direction, Sizes};
 use crate::host::tiny::Factor;
-use crate::host::{Disjoint, Matrix, Product, Target, multiply};
+use crate::host::{Disjoint, Matrix, Product, Target, multiply, share};
 use crate::shape::product;
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::ops::{AddAssign, Mul, Range};
 use std::thread::LocalKey;
 
 /// f32 or f64.
 pub(super) trait Real:
-    Factor + num_traits::Zero + AddAssign + Mul<Output = Self> + Send + Sync
+    Factor + Lanes + num_traits::Zero + AddAssign + Mul<Output = Self> + Send + Sync
 {
     /// Memory for columns that the thread keeps from one convolution to the next.
     fn kept() -> &'static LocalKey<Cell<Vec<Self>>>;
@@ -58,16 +60,15 @@ pub(super) fn convolve<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b:
     }
 }
 
-/// Runs `work` on ranges that cover 0..count, on all cores; each call brings its own buffers.
+/// Runs `work` on ranges that cover 0..count, on all cores; each call brings its own buffers. Ranges are short, as few jobs that are
+/// taken together would leave a core without work at the end.
 fn in_parallel(count: usize, work: impl Fn(Range<usize>) + Send + Sync) {
-    let size = count.div_ceil(4 * crate::host::threads()).max(1);
-    let ranges: Vec<_> = (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect();
-    #[cfg(not(target_arch = "wasm32"))]
-    if ranges.len() > 1 {
-        use rayon::prelude::*;
-        return ranges.into_par_iter().for_each(work);
-    }
-    ranges.into_iter().for_each(work);
+    let size = (count / (8 * crate::host::threads())).max(1);
+    let done: Result<(), Infallible> = share(count.div_ceil(size), |range| {
+        work(range * size..((range + 1) * size).min(count));
+        Ok(())
+    });
+    let Ok(()) = done;
 }
 
 /// A product that one thread makes.
@@ -254,6 +255,7 @@ fn weight_gradient<T: Real>(sizes: &Sizes, x: &[T], y: &[T], w: &mut [T]) {
     let jobs = sizes.images * blocks;
     let parts = jobs.min(PARTS).min(PARTIAL / w.len()).max(1);
     let (each, matrix) = (jobs.div_ceil(parts), sizes.outputs * depth);
+    let parts = jobs.div_ceil(each);
     let mut partial = vec![T::zero(); if parts > 1 { (parts - 1) * w.len() } else { 0 }];
     let weights = w.len();
     let (first, rest) = (Disjoint::new(w), Disjoint::new(&mut partial));
@@ -293,8 +295,24 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
     let (positions, taps, plane) = (sizes.output_plane(), sizes.taps(), sizes.input_plane());
     let (images, groups, outputs, step) = (sizes.images, sizes.groups, sizes.outputs, sizes.stride[2]);
     let (all, result) = (0..positions, Disjoint::new(result));
-    match direction {
-        Direction::Forward => in_parallel(images * groups, |jobs| {
+    // A page has the loops of all directions alone.
+    let windows = (!cfg!(target_arch = "wasm32")).then(|| Windows::of(sizes)).flatten();
+    match (direction, windows) {
+        (Direction::Forward, Some(windows)) => in_parallel(images * groups, |jobs| {
+            with_columns(|padded| {
+                for job in jobs {
+                    windows.copy(sizes, &a[job * plane..][..plane], padded);
+                    for o in 0..outputs {
+                        let w = &b[(job % groups * outputs + o) * taps..][..taps];
+                        let start = (job * outputs + o) * positions;
+                        // Safety: every job has its own channels of y.
+                        let y = unsafe { result.slice(start..start + positions) };
+                        windows.sum_up(padded, w, y);
+                    }
+                }
+            });
+        }),
+        (Direction::Forward, None) => in_parallel(images * groups, |jobs| {
             for job in jobs {
                 let x = &a[job * plane..][..plane];
                 for o in 0..outputs {
@@ -314,7 +332,7 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
                 }
             }
         }),
-        Direction::Input => in_parallel(images * groups, |jobs| {
+        (Direction::Input, _) => in_parallel(images * groups, |jobs| {
             for job in jobs {
                 // Safety: every job has its own channel of x.
                 let x = unsafe { result.slice(job * plane..(job + 1) * plane) };
@@ -333,7 +351,7 @@ fn depthwise<T: Real>(direction: Direction, sizes: &Sizes, a: &[T], b: &[T], res
                 }
             }
         }),
-        Direction::Weight => in_parallel(groups * outputs, |jobs| {
+        (Direction::Weight, _) => in_parallel(groups * outputs, |jobs| {
             for job in jobs {
                 // Safety: every job has its own kernel.
                 let w = unsafe { result.slice(job * taps..(job + 1) * taps) };

@@ -8,13 +8,14 @@
 //! is the other two, so gradients of any order are convolutions again. The sizes of the result are part of the op:
 //! padding after the last element, and what a stride leaves over, follow from them.
 //!
-//! - `cpu`: columns of windows and matrix products; plain loops where a group has one channel;
+//! - `cpu`: columns of windows and matrix products; plain loops where a group has one channel, and `depthwise` forward;
 //! - `wgsl`: the same products without the columns in memory: `large` where they fill the GPU, `phases` where they do
 //!   and a stride leaves gaps, `narrow` where a group has a channel or a few, `units` on matrix units.
 
 mod blocks;
 mod compact;
 mod cpu;
+mod depthwise;
 mod large;
 mod methods;
 mod narrow;

@@ -140,27 +140,31 @@ struct Job<'a, T> {
 }
 
 impl<T: Float> Job<'_, T> {
-    /// Where a part's lines of `size` numbers lie.
+    /// Where a part's lines of `size` numbers lie, if they lie side by side.
     fn runs(&self, part: &Part, size: usize) -> impl Iterator<Item = Run> {
         let &Part { outer, first, count } = part;
         let inner = self.inner;
-        (0..if inner == 1 { count } else { size }).map(move |run| match inner {
-            1 => Run { start: (first + run) * size, len: size, place: run * size, step: 1 },
-            _ => Run { start: (outer * size + run) * inner + first, len: count, place: run, step: size },
+        (0..size).map(move |run| Run {
+            start: (outer * size + run) * inner + first,
+            len: count,
+            place: run,
+            step: size,
         })
     }
 
     fn lines(&self, part: &Part) {
-        let (op, length) = (self.op, self.op.length);
-        let (from_size, to_size) = op.sizes();
-        let turn = if op.inverse { -T::one() } else { T::one() };
-        let number = |value: f64| T::from_f64(value).expect("a small number");
+        if self.inner == 1 {
+            return self.whole_lines(part);
+        }
+        let length = self.op.length;
+        let (from_size, to_size) = self.op.sizes();
         let zero = Complex::new(T::zero(), T::zero());
         let mut scratch = vec![zero; self.plan.scratch()];
         match self.plan {
             Plan::Complex(plan) => {
                 let mut values = self.read_pairs(part, length);
                 plan.process_with_scratch(&mut values, &mut scratch);
+                values.iter_mut().for_each(|y| *y = *y * self.scale);
                 self.write_pairs(part, &values, length);
             }
             Plan::ToSpectrum(plan) => {
@@ -171,12 +175,7 @@ impl<T: Float> Job<'_, T> {
                 }
                 let mut spectra = vec![zero; part.count * to_size];
                 for (values, spectrum) in values.chunks_mut(length).zip(spectra.chunks_mut(to_size)) {
-                    let done = plan.process_with_scratch(values, spectrum, &mut scratch);
-                    done.expect("lengths are the plan's");
-                    for (k, y) in spectrum.iter_mut().enumerate() {
-                        let weight = number(op.weight(k));
-                        *y = Complex::new(y.re * weight, y.im * weight * turn);
-                    }
+                    self.to_spectrum(&**plan, values, spectrum, &mut scratch);
                 }
                 self.write_pairs(part, &spectra, to_size);
             }
@@ -184,22 +183,87 @@ impl<T: Float> Job<'_, T> {
                 let mut spectra = self.read_pairs(part, from_size);
                 let mut values = vec![T::zero(); part.count * length];
                 for (spectrum, values) in spectra.chunks_mut(from_size).zip(values.chunks_mut(length)) {
-                    for (k, y) in spectrum.iter_mut().enumerate() {
-                        // The plan's exponent is positive, and it counts the other half in.
-                        let is_end = k == 0 || 2 * k == length;
-                        let weight = if is_end { T::one() } else { number(op.weight(k) / 2.0) };
-                        let im = if is_end { T::zero() } else { -(y.im * weight * turn) };
-                        *y = Complex::new(y.re * weight, im);
-                    }
-                    let done = plan.process_with_scratch(spectrum, values, &mut scratch);
-                    done.expect("lengths are the plan's, and the ends of the spectrum are real");
+                    self.to_real(&**plan, spectrum, values, &mut scratch);
                 }
                 for Run { start, len, place, step } in self.runs(part, length) {
                     // Safety: the places of these lines are no other part's.
                     let to = unsafe { self.to.slice(start..start + len) };
-                    to.iter_mut().enumerate().for_each(|(i, x)| *x = values[place + i * step] * self.scale);
+                    to.iter_mut().enumerate().for_each(|(i, x)| *x = values[place + i * step]);
                 }
             }
+        }
+    }
+
+    /// [`lines`](Job::lines) that follow each other: they are transformed where their results belong.
+    fn whole_lines(&self, part: &Part) {
+        let ((from_size, to_size), (from_pairs, to_pairs)) = (self.op.sizes(), self.op.pairs());
+        let numbers = |size: usize, pairs: bool| if pairs { 2 * size } else { size };
+        let (from_size, to_size) = (numbers(from_size, from_pairs), numbers(to_size, to_pairs));
+        let from = &self.from[part.first * from_size..(part.first + part.count) * from_size];
+        // Safety: the places of these lines are no other part's.
+        let to = unsafe { self.to.slice(part.first * to_size..(part.first + part.count) * to_size) };
+        let mut scratch = vec![Complex::new(T::zero(), T::zero()); self.plan.scratch()];
+        if let Plan::Complex(plan) = self.plan {
+            to.copy_from_slice(from);
+            plan.process_with_scratch(as_complex(to), &mut scratch);
+            if self.scale != T::one() {
+                to.iter_mut().for_each(|x| *x = *x * self.scale);
+            }
+            return;
+        }
+        let mut line = vec![T::zero(); from_size];
+        for (from, to) in from.chunks_exact(from_size).zip(to.chunks_exact_mut(to_size)) {
+            line.copy_from_slice(from);
+            match self.plan {
+                Plan::ToSpectrum(plan) => self.to_spectrum(&**plan, &mut line, as_complex(to), &mut scratch),
+                Plan::ToReal(plan) => self.to_real(&**plan, as_complex(&mut line), to, &mut scratch),
+                Plan::Complex(_) => unreachable!("these are transformed all at once"),
+            }
+        }
+    }
+
+    /// The spectrum of real numbers, which are overwritten.
+    fn to_spectrum(
+        &self,
+        plan: &dyn RealToComplex<T>,
+        values: &mut [T],
+        spectrum: &mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) {
+        let done = plan.process_with_scratch(values, spectrum, scratch);
+        done.expect("lengths are the plan's");
+        let (op, one) = (self.op, T::one());
+        if matches!(op.kind, Kind::ToSpectrum { doubled: false }) && !op.inverse && self.scale == one {
+            return;
+        }
+        let turn = if op.inverse { -one } else { one };
+        for (k, y) in spectrum.iter_mut().enumerate() {
+            let weight = number::<T>(op.weight(k)) * self.scale;
+            *y = Complex::new(y.re * weight, y.im * weight * turn);
+        }
+    }
+
+    /// Real numbers from half a spectrum, which is overwritten.
+    fn to_real(
+        &self,
+        plan: &dyn ComplexToReal<T>,
+        spectrum: &mut [Complex<T>],
+        values: &mut [T],
+        scratch: &mut [Complex<T>],
+    ) {
+        let (op, one) = (self.op, T::one());
+        let turn = if op.inverse { -one } else { one };
+        for (k, y) in spectrum.iter_mut().enumerate() {
+            // The plan's exponent is positive, and it counts the other half in.
+            let is_end = k == 0 || 2 * k == op.length;
+            let weight = if is_end { one } else { number(op.weight(k) / 2.0) };
+            let im = if is_end { T::zero() } else { -(y.im * weight * turn) };
+            *y = Complex::new(y.re * weight, im);
+        }
+        let done = plan.process_with_scratch(spectrum, values, scratch);
+        done.expect("lengths are the plan's, and the ends of the spectrum are real");
+        if self.scale != one {
+            values.iter_mut().for_each(|x| *x = *x * self.scale);
         }
     }
 
@@ -207,14 +271,6 @@ impl<T: Float> Job<'_, T> {
     fn read_pairs(&self, part: &Part, size: usize) -> Vec<Complex<T>> {
         let mut values = vec![Complex::new(T::zero(), T::zero()); part.count * size];
         let pair = |number: usize| Complex::new(self.from[2 * number], self.from[2 * number + 1]);
-        if self.inner == 1 {
-            let from = &self.from[2 * part.first * size..][..2 * part.count * size];
-            values
-                .iter_mut()
-                .zip(from.as_chunks::<2>().0)
-                .for_each(|(y, &[re, im])| *y = Complex::new(re, im));
-            return values;
-        }
         let start = part.outer * size * self.inner + part.first;
         // Tiles: a line is written a cache line at a time, from as many runs of memory.
         for first in (0..size).step_by(TILE) {
@@ -227,23 +283,25 @@ impl<T: Float> Job<'_, T> {
         values
     }
 
-    /// Writes the part's lines to their places, scaled.
+    /// Writes the part's lines to their places.
     fn write_pairs(&self, part: &Part, values: &[Complex<T>], size: usize) {
-        let put = |pair: &mut [T], y: Complex<T>| {
-            (pair[0], pair[1]) = (y.re * self.scale, y.im * self.scale);
-        };
-        if self.inner == 1 {
-            let start = 2 * part.first * size;
-            // Safety: the places of these lines are no other part's, here and below.
-            let to = unsafe { self.to.slice(start..start + 2 * part.count * size) };
-            return to.chunks_exact_mut(2).zip(values).for_each(|(pair, &y)| put(pair, y));
-        }
         for Run { start, len, place, step } in self.runs(part, size) {
-            // Safety: as above.
+            // Safety: the places of these lines are no other part's.
             let to = unsafe { self.to.slice(2 * start..2 * (start + len)) };
             for (i, pair) in to.chunks_exact_mut(2).enumerate() {
-                put(pair, values[place + i * step]);
+                let y = values[place + i * step];
+                (pair[0], pair[1]) = (y.re, y.im);
             }
         }
     }
+}
+
+fn number<T: Float>(value: f64) -> T {
+    T::from_f64(value).expect("a small number")
+}
+
+/// Pairs as complex numbers.
+fn as_complex<T: Float>(pairs: &mut [T]) -> &mut [Complex<T>] {
+    // Safety: a complex number is laid out as two numbers, one after the other.
+    unsafe { std::slice::from_raw_parts_mut(pairs.as_mut_ptr().cast(), pairs.len() / 2) }
 }

@@ -1,13 +1,16 @@
 //! The product on the CPU: the `gemm` crate for floats, plain loops for integers.
 
 use super::Sizes;
-use crate::host::tiny::Factor;
-use crate::host::{Disjoint, Matrix, Product, Target, multiply};
+use super::small::Small;
+use crate::host::{Disjoint, Matrix, Product, Target, multiply, share};
 use crate::ir::call::CpuOperand;
 use crate::shape::product;
+use std::convert::Infallible;
 
 /// Multiplications from which a product is worth all cores.
 const PARALLEL_WORK: usize = 1 << 18;
+/// Multiplications of several products that are worth one core.
+const WORTH_A_THREAD: usize = 1 << 16;
 
 /// The matrix of a batch, the batch counted over all batch dimensions.
 fn matrix<'a, T>(operand: &CpuOperand, values: &'a [T], batch: usize) -> Matrix<'a, T> {
@@ -27,24 +30,32 @@ fn product_sizes(inputs: &[CpuOperand]) -> Sizes {
     Sizes { batches: product(&a[..rank - 2]), m: a[rank - 2], n: b[rank - 1], k: a[rank - 1] }
 }
 
-pub(super) fn float_product<T: Factor + Send + num_traits::Zero>(
-    inputs: &[CpuOperand],
-    a: &[T],
-    b: &[T],
-    c: &mut [T],
-) {
+pub(super) fn float_product<T: Small>(inputs: &[CpuOperand], a: &[T], b: &[T], c: &mut [T]) {
     let Sizes { batches, m, n, k } = product_sizes(inputs);
     if k == 0 || c.is_empty() {
         return c.fill(T::zero());
     }
-    let size = Product { m, n, k, adds: false, parallel: product([m, n, k]) >= PARALLEL_WORK };
+    let work = product([m, n, k]);
+    // One product after the other, each on all cores, or several at a time.
+    let parallel = work >= PARALLEL_WORK;
+    let at_once = if parallel { batches } else { (WORTH_A_THREAD / work).max(1) };
+    let size = Product { m, n, k, adds: false, parallel };
     let result = Disjoint::new(c);
-    for batch in 0..batches {
-        let (a, b) = (matrix(&inputs[0], a, batch), matrix(&inputs[1], b, batch));
-        let to = Target { memory: &result, offset: batch * m * n, row: n };
-        // Safety: the result is borrowed, and one product is made after the other.
-        unsafe { multiply(size, to, a, b, T::one()) };
-    }
+    let done: Result<(), Infallible> = share(batches.div_ceil(at_once), |piece| {
+        for batch in piece * at_once..((piece + 1) * at_once).min(batches) {
+            let (a, b) = (matrix(&inputs[0], a, batch), matrix(&inputs[1], b, batch));
+            // Safety: every product has its own part of the result, here and below.
+            let part = unsafe { result.slice(batch * m * n..(batch + 1) * m * n) };
+            if !cfg!(target_arch = "wasm32") && T::multiply_small([m, n, k], a, b, part) {
+                continue;
+            }
+            let to = Target { memory: &result, offset: batch * m * n, row: n };
+            // Safety: as above.
+            unsafe { multiply(size, to, a, b, T::one()) };
+        }
+        Ok(())
+    });
+    let Ok(()) = done;
 }
 
 pub(super) fn integer_product<T: Copy + Default>(

@@ -1,7 +1,7 @@
 //! The batched matrix product: (B…, M, K) × (B…, K, N) → (B…, M, N). Operands are read through their strides, so a
 //! transposed or broadcast operand is not copied.
 //!
-//! `cpu` calls a blocked product. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
+//! `cpu` calls a blocked product, or `small` for the smallest. On the GPU `large` multiplies matrices that fill it, `tiled` smaller ones, `simple`
 //! integers and the smallest, `vector` a matrix by a vector; `tiling` chooses by shape, because a browser cannot time kernels. `compact` takes the place of
 //! the first two until a plan is hot, where compiling is slow. `units` multiplies on matrix units, where there are any and it pays.
 
@@ -11,6 +11,7 @@ mod cpu;
 pub(super) mod large;
 mod samples;
 mod simple;
+mod small;
 mod tiled;
 pub(super) mod tiling;
 mod units;

@@ -3,6 +3,7 @@
 //! short lines, which every result looks through.
 
 mod counted;
+mod cpu;
 mod ordered;
 mod samples;
 
@@ -13,12 +14,12 @@ use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Saves, StructuredOp, Tensor, Vjp};
 use crate::calls::methods;
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::{Block, HostBuffer};
 use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
 use crate::ir::program::{Bound, Checked, Param, Program, Tier};
 use crate::shader::{self, Entry, Shader, ZERO, narrow, widen};
-use crate::shape::Shape;
+use cpu::{Portion, Positions};
 
 /// What happens at an indexed place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,48 +52,11 @@ impl Kernels for Scatter {
 
     fn cpu(&self, inputs: &[CpuOperand], outputs: &mut [HostBuffer], _: &[Scalar]) -> Result<()> {
         let [base, index, values] = inputs else { unreachable!("scatter has three inputs") };
-        let level = &index.access.levels[0];
-        let read = |at: i64| match index.buffer {
-            HostBuffer::I32(index) => i64::from(index[at as usize]),
-            HostBuffer::U32(index) => i64::from(index[at as usize]),
-            HostBuffer::U8(index) => i64::from(index[at as usize]),
-            HostBuffer::I64(index) => index[at as usize],
-            _ => unreachable!("indexes are integers"),
-        };
-        let strides: Vec<i64> = level.axes.iter().map(|axis| axis.stride).collect();
-        let positions =
-            Positions { shape: &index.meta.shape, start: level.offset.value(index.data), strides: &strides };
-        macro_rules! put {
-            ($base:expr, $values:expr, $out:expr, $add:expr) => {{
-                $out.copy_from_slice($base);
-                self.places(&base.meta.shape, &positions, &read, &mut |Portion { first, starts, run }| {
-                    let add = |out, value| if self.mode == Mode::Add { $add(out, value) } else { value };
-                    if run == 1 && !cfg!(target_arch = "wasm32") {
-                        for (&start, &value) in starts.iter().zip(&$values[first..]) {
-                            $out[start] = add($out[start], value);
-                        }
-                        return;
-                    }
-                    let values = $values[first * run..].chunks_exact(run);
-                    for (&start, values) in starts.iter().zip(values) {
-                        for (out, &value) in $out[start..start + run].iter_mut().zip(values) {
-                            *out = add(*out, value);
-                        }
-                    }
-                })
-            }};
-        }
-        match (base.buffer, values.buffer, &mut outputs[0]) {
-            (HostBuffer::F32(b), HostBuffer::F32(v), HostBuffer::F32(o)) => put!(b, v, o, |a, b| a + b),
-            (HostBuffer::F64(b), HostBuffer::F64(v), HostBuffer::F64(o)) => put!(b, v, o, |a, b| a + b),
-            (HostBuffer::F16(b), HostBuffer::F16(v), HostBuffer::F16(o)) => put!(b, v, o, |a, b| a + b),
-            (HostBuffer::I32(b), HostBuffer::I32(v), HostBuffer::I32(o)) => put!(b, v, o, i32::wrapping_add),
-            (HostBuffer::U32(b), HostBuffer::U32(v), HostBuffer::U32(o)) => put!(b, v, o, u32::wrapping_add),
-            (HostBuffer::I64(b), HostBuffer::I64(v), HostBuffer::I64(o)) => put!(b, v, o, i64::wrapping_add),
-            (HostBuffer::U8(b), HostBuffer::U8(v), HostBuffer::U8(o)) => put!(b, v, o, u8::wrapping_add),
-            (HostBuffer::Bool(b), HostBuffer::Bool(v), HostBuffer::Bool(o)) => put!(b, v, o, |a, b| a | b),
-            _ => unreachable!("base and values have one dtype"),
-        }
+        cpu::scatter(self, base, index, values, &mut outputs[0])
+    }
+
+    fn fills_outputs(&self) -> bool {
+        true
     }
 
     /// An addition for each value, or copies only.
@@ -137,6 +101,7 @@ impl Structured for Scatter {
         self.places(
             &base.shape,
             &positions,
+            0..positions.lines(),
             |at| numbers[at as usize],
             &mut |Portion { first, starts, .. }| {
                 for (k, &place) in starts.iter().enumerate() {
@@ -221,66 +186,6 @@ impl Scatter {
         );
         shader.finish(&Entry::threads("at", base.numel(), &numel, 64), &body)
     }
-
-    /// Finds where values go, and hands it on in portions.
-    fn places(
-        &self,
-        base: &Shape,
-        index: &Positions,
-        read: impl Fn(i64) -> i64,
-        hand_on: &mut dyn FnMut(Portion),
-    ) -> Result<()> {
-        let (strides, shape, size) = (base.strides(), index.shape, base[self.dim]);
-        let (last, numel) = (shape.rank() - 1, shape.numel());
-        // One position that serves a whole line along the last dimension makes a run of it.
-        let line = shape[last];
-        let is_run = self.dim != last && line > 1 && index.strides[last] == 0;
-        let (each, run) = if is_run { (1, line) } else { (line, 1) };
-        let (step, along, from_one) = (index.strides[last], i64::from(self.dim != last), strides[self.dim]);
-        let (mut starts, mut first) = (Vec::with_capacity(PORTION), 0);
-        for number in 0..numel / line.max(1) {
-            let (mut rest, mut at, mut place) = (number, index.start, 0);
-            for d in (0..last).rev() {
-                let coordinate = (rest % shape[d]) as i64;
-                rest /= shape[d];
-                at += coordinate * index.strides[d];
-                place += if d == self.dim { 0 } else { coordinate * strides[d] };
-            }
-            for k in 0..each as i64 {
-                let found = read(at + k * step);
-                if found < 0 || found >= size as i64 {
-                    let location = String::new();
-                    return Err(Error::IndexOutOfRange { op: self.name(), index: found, size, location });
-                }
-                starts.push((place + k * along + found * from_one) as usize);
-                if starts.len() == PORTION {
-                    hand_on(Portion { first, starts: &starts, run });
-                    first += PORTION;
-                    starts.clear();
-                }
-            }
-        }
-        hand_on(Portion { first, starts: &starts, run });
-        Ok(())
-    }
-}
-
-/// Values whose places are found at once.
-const PORTION: usize = 1024;
-
-/// Where the positions of values lie.
-struct Positions<'a> {
-    shape: &'a Shape,
-    start: i64,
-    strides: &'a [i64],
-}
-
-/// Where some values go, as offsets into the base: `run` of them one after the other from each of these on, the first of which is number
-/// `first`.
-struct Portion<'a> {
-    first: usize,
-    starts: &'a [usize],
-    run: usize,
 }
 
 impl Listed for Scatter {
