@@ -149,7 +149,8 @@ fn sine(x: f32, n: i32) -> f32 {
     let k = shifted - ROUNDING_F64;
     let r = ((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2];
     let z = r * r;
-    let sine = r + r * z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5040.0 + z * (1.0 / 362_880.0))));
+    // As a product it keeps the sign of a zero.
+    let sine = r * (1.0 + z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5040.0 + z * (1.0 / 362_880.0)))));
     let cosine = 1.0
         + z * (-0.5 + z * (1.0 / 24.0 + z * (-1.0 / 720.0 + z * (1.0 / 40_320.0 - z * (1.0 / 3_628_800.0)))));
     let quarter = (shifted.to_bits() as i32).wrapping_add(n);
