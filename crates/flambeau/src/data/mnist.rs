@@ -2,6 +2,7 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::Source;
+use super::array::HostArray;
 use super::origin::Origin;
 use super::{Images, TrainTest, idx};
 use crate::error::Result;
@@ -128,37 +129,46 @@ const FILES: [&str; 4] = [
 /// The most bytes that a packed file may have.
 const MAX_PACKED: u64 = 1 << 26;
 
+/// Arrays, and where each is from.
+type Arrays = Vec<(HostArray, Origin)>;
+
 #[cfg(not(target_arch = "wasm32"))]
 fn open(folder: &Path, sums: [&str; 4], hint: &str, classes: &[&str]) -> Result<TrainTest> {
-    let mut files = Vec::new();
-    for name in FILES {
+    let mut arrays = Arrays::new();
+    for (name, sha256) in FILES.into_iter().zip(sums) {
         let plain = folder.join(name);
         let packed = folder.join(format!("{name}.gz"));
         let source = Source::file(if plain.exists() { plain } else { packed }).with_hint(hint);
-        files.push((source.read()?, source.origin()));
+        arrays.push(array(&source.read()?, source.origin(), sha256)?);
     }
-    parse(&files, sums, classes)
+    both_parts(arrays, classes)
 }
 
 async fn from_url(folder: &str, sums: [&str; 4], classes: &[&str]) -> Result<TrainTest> {
-    let mut files = Vec::new();
-    for name in FILES {
+    let mut arrays = Arrays::new();
+    for (name, sha256) in FILES.into_iter().zip(sums) {
         let address = format!("{}/{name}.gz", folder.trim_end_matches('/'));
-        files.push((fetch(&address, MAX_PACKED).await?, Origin { name: address, hint: None }));
+        let packed = fetch(&address, MAX_PACKED).await?;
+        arrays.push(array(&packed, Origin { name: address, hint: None }, sha256)?);
     }
-    parse(&files, sums, classes)
+    both_parts(arrays, classes)
 }
 
-/// The data of the four files, whose unpacked content has these checksums.
-fn parse(files: &[(Vec<u8>, Origin)], sums: [&str; 4], classes: &[&str]) -> Result<TrainTest> {
-    let images = |first: usize| {
-        let array = |index: usize| {
-            let (bytes, origin) = &files[index];
-            idx::parse(bytes, origin, ReadLimits::default(), Some(sums[index]))
+/// What a file holds, whose unpacked content has this checksum.
+fn array(bytes: &[u8], origin: Origin, sha256: &str) -> Result<(HostArray, Origin)> {
+    Ok((idx::parse(bytes, &origin, ReadLimits::default(), Some(sha256))?, origin))
+}
+
+/// The pictures to train and to test with.
+fn both_parts(arrays: Arrays, classes: &[&str]) -> Result<TrainTest> {
+    let mut arrays = arrays.into_iter();
+    let mut images = || {
+        let (Some((pictures, of_pictures)), Some((labels, of_labels))) = (arrays.next(), arrays.next())
+        else {
+            unreachable!("there are four files")
         };
-        let (pictures, labels) = (array(first)?, array(first + 1)?);
-        let images = Images::from_arrays(pictures, &files[first].1, labels, &files[first + 1].1)?;
+        let images = Images::from_arrays(pictures, &of_pictures, labels, &of_labels)?;
         Ok(images.with_classes(classes.iter().copied()))
     };
-    Ok(TrainTest { train: images(0)?, test: images(2)? })
+    Ok(TrainTest { train: images()?, test: images()? })
 }
