@@ -269,6 +269,8 @@ impl Tensor {
                 let message = format!("{channels} channels cannot be put into {groups} equal groups");
                 return Err(Error::argument(name, message));
             }
+            // No channels divide into any number of groups.
+            let groups = if channels == 0 { 1 } else { groups };
             // (N, groups, channels of a group, places), and a weight for each channel of each group.
             let (each, places) = (channels / groups, product(&self.shape()[2..]));
             let grouped = x.try_reshape([self.shape()[0], groups, each, places])?;
