@@ -8,7 +8,7 @@ use crate::backend::cpu::Cpu;
 use crate::engine::Engine;
 use crate::error::{Error, Result, expect};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 #[cfg(feature = "gpu")]
 use crate::{
@@ -55,7 +55,8 @@ impl Device {
     /// best real GPU), `gpu:1` (by index, as [`enumerate_adapters`](crate::enumerate_adapters) counts), `software`
     /// (a software adapter such as llvmpipe).
     ///
-    /// It is chosen and opened once in a process or a page: every call gives the same device. Only one that was lost is replaced.
+    /// It is opened once in a process or a page: as long as something uses it, every call gives the same device. Only one that was lost is
+    /// replaced.
     ///
     /// ```
     /// # use flambeau::prelude::*;
@@ -77,11 +78,13 @@ impl Device {
 
     /// The one device of the process for this choice, or for none.
     async fn shared(choice: Option<String>) -> Result<Device> {
-        static OPENED: Mutex<Vec<(Option<String>, Device)>> = Mutex::new(Vec::new());
+        // Not held here: a device that lived until the process ends could not end before what it needs does.
+        type Opened = Vec<(Option<String>, Weak<Inner>)>;
+        static OPENED: Mutex<Opened> = Mutex::new(Vec::new());
         let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        let find = |opened: &[(Option<String>, Device)]| {
-            let same = opened.iter().find(|(known, device)| *known == choice && !device.is_lost());
-            same.map(|(_, device)| device.clone())
+        let find = |opened: &Opened| {
+            let same = opened.iter().find(|(known, _)| *known == choice);
+            same.and_then(|(_, device)| device.upgrade()).map(Device).filter(|device| !device.is_lost())
         };
         let known = find(&opened());
         if let Some(device) = known {
@@ -100,7 +103,7 @@ impl Device {
             return Ok(first);
         }
         opened.retain(|(known, _)| *known != choice);
-        opened.push((choice, device.clone()));
+        opened.push((choice, Arc::downgrade(&device.0)));
         Ok(device)
     }
 
