@@ -12,6 +12,30 @@ fn turned_pair(pair: vec2<f32>, by: vec2<f32>) -> vec2<f32> {
 }
 ";
 
+/// The two columns, of the 32 of a pair of blocks, that thread `k` rotates in a turn: in 31 turns every column meets all others, in 16
+/// all those of the other block.
+const MEETING: &str = "
+fn meeting(k: u32, turn: u32, meets_all: bool) -> vec2<u32> {
+    if (meets_all) { return pair_of(k, turn, 16u); }
+    return vec2<u32>(k, 16u + ((k + turn) & 15u));
+}
+";
+
+/// The place of each column among the 32, the largest value first.
+const SORTS: &str = "    if (thread < 32u) {
+        let own = products[thread * PITCH + thread];
+        var place = 0u;
+        for (var k = 0u; k < 32u; k++) {
+            let other = products[k * PITCH + k];
+            let is_before = other > own || (other == own && k < thread);
+            if (is_before && column_of(k, blocks) < columns) { place++; }
+        }
+        // Columns beyond the last come last; a pair that is not turned stays as it is.
+        places[thread] = select(thread, place, column_of(thread, blocks) < columns && any == 1u);
+    }
+    workgroupBarrier();
+";
+
 impl Jacobi<'_> {
     /// The rotation of each pair's columns.
     pub(super) fn solve(&self) -> Repeated {
@@ -24,9 +48,12 @@ impl Jacobi<'_> {
             shader.share("products", "f32", 32 * PITCH);
             shader.share("turns", "f32", 32 * PITCH);
             shader.share("angles", "vec2<f32>", BLOCK);
-            shader.share("places", "u32", 2 * BLOCK);
+            if self.sides == Sides::One {
+                shader.share("places", "u32", 2 * BLOCK);
+            }
             shader.add("var<workgroup> is_done: u32;\nvar<workgroup> rotated: u32;\n");
             shader.include(TOURNAMENT);
+            shader.include(MEETING);
             shader.include(TURNED_PAIR);
             let load = match self.sides {
                 Sides::Two => format!(
@@ -64,6 +91,14 @@ impl Jacobi<'_> {
 "
                 ),
             };
+            let sorts = match self.sides {
+                Sides::Two => String::new(),
+                Sides::One => SORTS.replace("PITCH", &format!("{PITCH}u")),
+            };
+            let (meets_all, place) = match self.sides {
+                Sides::Two => ("round == 0u", "e % 32u"),
+                Sides::One => ("true", "places[e % 32u]"),
+            };
             let least = match self.sides {
                 Sides::Two => "least",
                 Sides::One => "4e-7 * sqrt(max(pp, 0.0)) * sqrt(max(qq, 0.0))",
@@ -82,17 +117,29 @@ impl Jacobi<'_> {
     if (workgroupUniformLoad(&is_done) == 1u) {{ return; }}
     let least = bitcast<f32>(atomicLoad(&states[4u * matrix_number + 1u]));
 {load}    workgroupBarrier();
+    // Is there anything to rotate? Columns of one block meet in the first round alone.
     for (var e = thread; e < 1024u; e += 256u) {{
+        let p = e / 32u;
+        let q = e % 32u;
+        if (p < q && ({meets_all} || (p < 16u && q >= 16u))) {{
+            let pp = products[p * {PITCH}u + p];
+            let qq = products[q * {PITCH}u + q];
+            if (abs(products[p * {PITCH}u + q]) > {least}) {{ rotated = 1u; }}
+        }}
         turns[e / 32u * {PITCH}u + e % 32u] = select(0.0, 1.0, e / 32u == e % 32u);
     }}
     var any = 0u;
     let row = thread / 16u;
     let lane = thread % 16u;
-    for (var again = {ZERO}; again < inner; again++) {{
-        for (var turn = 0u; turn < 31u; turn++) {{
+    let meets_all = {meets_all};
+    let turn_count = select(16u, 31u, meets_all);
+    let rounds = select(inner, 0u, workgroupUniformLoad(&rotated) == 0u);
+    if (thread == 0u) {{ rotated = 0u; }}
+    for (var again = {ZERO}; again < rounds; again++) {{
+        for (var turn = 0u; turn < turn_count; turn++) {{
             workgroupBarrier();
             if (thread < 16u) {{
-                let players = pair_of(thread, turn, 16u);
+                let players = meeting(thread, turn, meets_all);
                 let pp = products[players.x * {PITCH}u + players.x];
                 let qq = products[players.y * {PITCH}u + players.y];
                 let pq = products[players.x * {PITCH}u + players.y];
@@ -111,8 +158,8 @@ impl Jacobi<'_> {
             }}
             workgroupBarrier();
             // Rows and columns of a pair by those of another.
-            let a = pair_of(row, turn, 16u);
-            let b = pair_of(lane, turn, 16u);
+            let a = meeting(row, turn, meets_all);
+            let b = meeting(lane, turn, meets_all);
             let by_a = angles[row];
             let by_b = angles[lane];
             let pp = products[a.x * {PITCH}u + b.x];
@@ -142,20 +189,8 @@ impl Jacobi<'_> {
         turned[number] = any;
         if (any == 1u) {{ atomicStore(&states[4u * matrix_number + 2u], sweep + 1u); }}
     }}
-    if (thread < 32u) {{
-        let own = products[thread * {PITCH}u + thread];
-        var place = 0u;
-        for (var k = 0u; k < 32u; k++) {{
-            let other = products[k * {PITCH}u + k];
-            let is_before = other > own || (other == own && k < thread);
-            if (is_before && column_of(k, blocks) < columns) {{ place++; }}
-        }}
-        // Columns beyond the last come last; a pair that is not turned stays as it is.
-        places[thread] = select(thread, place, column_of(thread, blocks) < columns && any == 1u);
-    }}
-    workgroupBarrier();
-    for (var e = thread; e < 1024u; e += 256u) {{
-        rotations[number * 1024u + e / 32u * 32u + places[e % 32u]] = turns[e / 32u * {PITCH}u + e % 32u];
+{sorts}    for (var e = thread; e < 1024u; e += 256u) {{
+        rotations[number * 1024u + e / 32u * 32u + {place}] = turns[e / 32u * {PITCH}u + e % 32u];
     }}
 "
             )
