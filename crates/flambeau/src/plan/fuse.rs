@@ -68,6 +68,19 @@ impl Paths {
         }
     }
 
+    /// Does it go through windows that overlap, by a third or more, so that elements are read again?
+    pub(super) fn repeats_in_windows(&self, graph: &Graph, mut path: u32) -> bool {
+        while let Step::View { parent, view } = self.step(path) {
+            let node = &graph.nodes[view as usize];
+            let is_window = matches!(node.view(), Some(View::Window { .. }));
+            if is_window && 2 * node.outputs[0].numel() >= 3 * graph.meta(node.inputs[0]).numel() {
+                return true;
+            }
+            path = parent;
+        }
+        false
+    }
+
     /// Does it only reshape the kernel's results?
     pub(super) fn is_flat(&self, graph: &Graph, mut path: u32) -> bool {
         loop {

@@ -11,6 +11,7 @@ pub(crate) enum Rule {
     Structured,
     LookedThrough,
     StoredView,
+    StoredForWindows,
     JoinsOnlyReader,
     Recomputed,
     StoredByReader,
@@ -26,6 +27,7 @@ impl Rule {
             Rule::Structured => "a kernel of its own kind",
             Rule::LookedThrough => "looked through by readers",
             Rule::StoredView => "a view or source stored on demand",
+            Rule::StoredForWindows => "stored for windows that overlap",
             Rule::JoinsOnlyReader => "joins its only reader",
             Rule::Recomputed => "recomputed by each reader",
             Rule::StoredByReader => "computed and stored by a reader",
@@ -33,6 +35,9 @@ impl Rule {
         }
     }
 }
+
+/// Ops that windows compute again for each of them that reads the result.
+const FEW_OPS: usize = 2;
 
 /// A node to be placed.
 pub(super) struct Placing {
@@ -55,6 +60,7 @@ const RULES: &[(Rule, Apply)] = &[
     // Readers look through views and make sources themselves; only an explicit demand stores one.
     (Rule::LookedThrough, |fuser, node| fuser.is_transparent(node) && !node.required),
     (Rule::StoredView, |fuser, node| fuser.is_transparent(node) && fuser.start_kernel(node.index)),
+    (Rule::StoredForWindows, |fuser, node| fuser.repeats_in_windows(node) && fuser.start_kernel(node.index)),
     (Rule::JoinsOnlyReader, |fuser, node| node.fuse && !node.required && fuser.join_only_reader(node)),
     (Rule::Recomputed, |fuser, node| {
         node.fuse && !node.required && fuser.recompute_in_readers(node.index, &node.uses)
@@ -95,6 +101,29 @@ impl Fuser<'_> {
 
     fn is_transparent(&self, node: &Placing) -> bool {
         self.op_of(node).is_some_and(|op| matches!(op, Op::View(_)) || op.is_source())
+    }
+
+    /// Would a reader, whose windows overlap, compute it again and again where it is more than an op or two?
+    fn repeats_in_windows(&self, node: &Placing) -> bool {
+        let repeats = |at: &Use| self.fusion.paths.repeats_in_windows(self.graph, at.path);
+        node.uses.iter().any(repeats) && self.is_worth_storing(node.index)
+    }
+
+    /// Is it made by so many ops, from what is in memory, that reading it is cheaper?
+    fn is_worth_storing(&self, index: u32) -> bool {
+        let (mut stack, mut ops) = (vec![index], 0);
+        while let Some(node) = stack.pop() {
+            let node = &self.graph.nodes[node as usize];
+            if !matches!(node.op, Some(Op::Map(_) | Op::Cast)) {
+                continue;
+            }
+            ops += 1;
+            if ops > FEW_OPS {
+                return true;
+            }
+            stack.extend(node.inputs.iter().map(|&input| self.graph.base(input).node));
+        }
+        false
     }
 
     /// Joins the kernel in which all its uses lie, at the same coordinates.

@@ -155,6 +155,62 @@ fn a_pad_has_elements_in_the_middle_only() {
 }
 
 #[test]
+fn windows_that_overlap_do_not_repeat_what_takes_long() {
+    check(
+        "
+        x = f32 100
+        a = exp x
+        b = sin a
+        c = add b x
+        d = unfold(0 10 5) c
+        e = neg d
+        → e
+        ",
+        "
+        0 fused [100]: v0 = i0[1]; v1 = exp v0; v2 = sin v1; v3 = add v2 v0; b0[1] = v3
+        1 fused [19 10]: v0 = b0[5 1]; v1 = neg v0; b1[10 1] = v1
+        memory: b0 f32×100 slot 0, b1 f32×190 result
+        ",
+    );
+}
+
+#[test]
+fn an_op_or_two_are_repeated_in_windows_that_overlap() {
+    check(
+        "
+        x = f32 100
+        a = exp x
+        b = unfold(0 10 5) a
+        c = neg b
+        → c
+        ",
+        "
+        0 fused [19 10]: v0 = i0[5 1]; v1 = exp v0; v2 = neg v1; b0[10 1] = v2
+        memory: b0 f32×190 result
+        ",
+    );
+}
+
+#[test]
+fn windows_side_by_side_are_read_through() {
+    check(
+        "
+        x = f32 100
+        a = exp x
+        b = sin a
+        c = add b x
+        d = unfold(0 10 10) c
+        e = neg d
+        → e
+        ",
+        "
+        0 fused [100]: v0 = i0[1]; v1 = exp v0; v2 = sin v1; v3 = add v2 v0; v4 = neg v3; b0[1] = v4
+        memory: b0 f32×100 result
+        ",
+    );
+}
+
+#[test]
 fn a_gather_joins_its_users() {
     check(
         "

@@ -112,6 +112,7 @@ fn node(text: &str, known: &HashMap<&str, Tensor>, device: &Device) -> Tensor {
         "narrow" => x[0].narrow(numbers[0] as isize, numbers[1] as usize, numbers[2] as usize),
         "flip" => x[0].flip(numbers[0] as isize),
         "pad" => x[0].embed(sizes()[0], sizes()[1], numbers[2], 1).expect(text),
+        "unfold" => x[0].unfold(numbers[0] as isize, numbers[1] as usize, numbers[2] as usize),
         "cast" => x[0].to_dtype(DType::I32),
         "index_select" => x[0].index_select(numbers[0] as isize, &x[1]),
         "matmul" => x[0].matmul(&x[1]),
