@@ -108,26 +108,40 @@ widest! {
 
 #[cfg(not(target_arch = "wasm32"))]
 widest! {
-    /// Takes the largest of `sign` times each total and `sign` times the values given for it, or NaN if there is one.
-    fn largest_across(totals: &mut [f64], values: &[f32], sign: f64) {
-        let count = totals.len();
-        let larger = |total: f64, x: f32| {
-            let x = f64::from(x);
-            if x * sign > total * sign || x.is_nan() { x } else { total }
-        };
-        // Four at a time, in the same order: totals are read and written less often.
-        let fours = values.chunks_exact(4 * count);
-        let rest = fours.remainder();
-        for four in fours {
-            let ((a, b), (c, d)) = (four[..2 * count].split_at(count), four[2 * count..].split_at(count));
-            for (k, total) in totals.iter_mut().enumerate() {
-                *total = larger(larger(larger(larger(*total, a[k]), b[k]), c[k]), d[k]);
-            }
-        }
-        for values in rest.chunks_exact(count) {
-            totals.iter_mut().zip(values).for_each(|(total, &x)| *total = larger(*total, x));
+    /// The largest of each total and the values given for it, or NaN if there is one. Totals of f32 are f32, so nothing is rounded.
+    fn largest_across(totals: &mut [f64], values: &[f32]) {
+        best_across(totals, values, |x, best| x > best);
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+widest! {
+    /// The smallest, likewise.
+    fn smallest_across(totals: &mut [f64], values: &[f32]) {
+        best_across(totals, values, |x, best| x < best);
+    }
+}
+
+/// Takes the best of each total and the values given for it, one after the other; a NaN, once seen, stays.
+#[cfg(not(target_arch = "wasm32"))]
+#[inline(always)]
+fn best_across(totals: &mut [f64], values: &[f32], is_better: impl Fn(f32, f32) -> bool) {
+    let mut best: Vec<f32> = totals.iter().map(|&total| total as f32).collect();
+    let better = |best: f32, x: f32| if is_better(x, best) || x.is_nan() { x } else { best };
+    let count = best.len();
+    // Four at a time, in the same order: totals are read and written less often.
+    let fours = values.chunks_exact(4 * count);
+    let rest = fours.remainder();
+    for four in fours {
+        let ((a, b), (c, d)) = (four[..2 * count].split_at(count), four[2 * count..].split_at(count));
+        for (k, best) in best.iter_mut().enumerate() {
+            *best = better(better(better(better(*best, a[k]), b[k]), c[k]), d[k]);
         }
     }
+    for values in rest.chunks_exact(count) {
+        best.iter_mut().zip(values).for_each(|(best, &x)| *best = better(*best, x));
+    }
+    totals.iter_mut().zip(best).for_each(|(total, best)| *total = f64::from(best));
 }
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -146,7 +160,8 @@ widest! {
 
 #[cfg(not(target_arch = "wasm32"))]
 widest! {
-    /// [`largest_across`], with the positions of the first of them: of the values given first for each total, that is `from`.
+    /// The largest of `sign` times each total and `sign` times the values given for it, or NaN, with the positions of the first of
+    /// them: of the values given first for each total, that is `from`.
     fn place_across(totals: &mut [f64], positions: &mut [i64], values: &[f32], from: usize, sign: f64) {
         let positions = &mut positions[..totals.len()];
         for (values, at) in values.chunks_exact(totals.len()).zip(from as i64..) {
@@ -312,8 +327,8 @@ impl Totals {
             #[cfg(not(target_arch = "wasm32"))]
             View::F32(block) if !self.kind.is_index() => match self.kind {
                 ReduceKind::Prod => multiply_across(&mut self.floats, block),
-                ReduceKind::Max => largest_across(&mut self.floats, block, 1.0),
-                _ => largest_across(&mut self.floats, block, -1.0),
+                ReduceKind::Max => largest_across(&mut self.floats, block),
+                _ => smallest_across(&mut self.floats, block),
             },
             #[cfg(not(target_arch = "wasm32"))]
             View::F32(block) => {
