@@ -1,5 +1,7 @@
 //! The models that can be trained: what a model file says about the model in it, and how it is built from that.
 
+use flambeau::data::augment::{Augment, Normalize};
+use flambeau::nn::Part;
 use flambeau::nn::models::{
     Cnn, CnnOptions, Gpt, GptConfig, Mlp, MlpActivation, MlpOptions, ResNet, ResNetDepth, ResNetOptions,
     ResNetStem,
@@ -23,10 +25,51 @@ pub enum Architecture {
         batch_norm: bool,
         classes: usize,
     },
-    /// A residual network of 18 layers for small pictures.
-    Resnet18 { inputs: usize, width: usize, classes: usize },
+    /// A residual network of 18 layers for small pictures, which it normalises where it has learned from such.
+    Resnet18 {
+        inputs: usize,
+        width: usize,
+        classes: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        normalise: Option<Normalisation>,
+    },
     /// A transformer over characters.
     Gpt { vocabulary: usize, context: usize, layers: usize, heads: usize, width: usize, dropout: f64 },
+}
+
+/// The mean and the standard deviation of each channel of the pictures that a model has learned from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Normalisation {
+    pub mean: Vec<f64>,
+    pub deviation: Vec<f64>,
+}
+
+/// A model of normalised pictures that takes pictures as they are: whoever uses it cannot forget to normalise. Its parts are the
+/// model's own, under their names.
+struct Normalised {
+    normalize: Normalize,
+    model: Box<dyn Forward>,
+}
+
+impl Module for Normalised {
+    fn parts<'a>(&'a self, visit: &mut dyn FnMut(&str, Part<'a>)) {
+        self.model.parts(visit);
+    }
+
+    fn type_name(&self) -> Option<&str> {
+        self.model.type_name()
+    }
+
+    fn describe(&self) -> String {
+        self.model.describe()
+    }
+}
+
+impl Forward for Normalised {
+    fn try_forward(&self, pictures: &Tensor) -> Result<Tensor> {
+        // Nothing is drawn from the generator.
+        self.model.try_forward(&self.normalize.apply(pictures, &Generator::new(0))?)
+    }
 }
 
 impl Architecture {
@@ -41,10 +84,17 @@ impl Architecture {
                 let options = CnnOptions { inputs, size, channels, hidden, dropout, batch_norm };
                 Box::new(Cnn::try_with_options(classes, options, device)?)
             }
-            &Architecture::Resnet18 { inputs, width, classes } => {
+            &Architecture::Resnet18 { inputs, width, classes, ref normalise } => {
                 let options =
                     ResNetOptions { inputs, width, stem: ResNetStem::Cifar, zero_init_residual: false };
-                Box::new(ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)?)
+                let model = ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)?;
+                match normalise {
+                    None => Box::new(model),
+                    Some(Normalisation { mean, deviation }) => Box::new(Normalised {
+                        normalize: Normalize::new(mean, deviation, device)?,
+                        model: Box::new(model),
+                    }),
+                }
             }
             Architecture::Gpt { .. } => {
                 Box::new(Gpt::try_new(self.gpt_config().expect("it is a GPT"), device)?)
@@ -83,7 +133,7 @@ impl Architecture {
                     .max(product(&[first, second]))
                     .max(product(&[hidden, classes.max(second)]))
             }
-            &Architecture::Resnet18 { inputs, width, classes } => {
+            &Architecture::Resnet18 { inputs, width, classes, .. } => {
                 product(&[width, width, 9]).max(product(&[inputs, width])).max(product(&[width, classes]))
             }
             &Architecture::Gpt { vocabulary, context, layers, width, .. } => product(&[vocabulary, width])

@@ -11,7 +11,7 @@ pub use images::Augmentation;
 pub use recipe::Recipe;
 pub use spirals::{SIDE, points};
 
-use crate::model::Architecture;
+use crate::model::{Architecture, Normalisation};
 use crate::output::refused;
 use flambeau::Result;
 use flambeau::data::{Cifar10, FashionMnist, Mnist, TrainTest};
@@ -94,6 +94,10 @@ fn cnn(inputs: usize, side: usize, channels: [usize; 2], hidden: usize, batch_no
     Architecture::Cnn { inputs, size: [side; 2], channels, hidden, dropout: 0.0, batch_norm, classes: 10 }
 }
 
+fn resnet18(inputs: usize, width: usize, normalise: Option<Normalisation>) -> Architecture {
+    Architecture::Resnet18 { inputs, width, classes: 10, normalise }
+}
+
 fn gpt(vocabulary: usize, context: usize, layers: usize, width: usize) -> Architecture {
     Architecture::Gpt { vocabulary, context, layers, heads: 4, width, dropout: 0.1 }
 }
@@ -120,7 +124,7 @@ const MLP: Preset = Preset {
 
 const CIFAR_RESNET18: Preset = Preset {
     name: "resnet18",
-    architecture: |_| Architecture::Resnet18 { inputs: 3, width: 64, classes: 10 },
+    architecture: |_| resnet18(3, 64, None),
     open_ended: false,
     epochs: 30,
     batch: 128,
@@ -128,11 +132,8 @@ const CIFAR_RESNET18: Preset = Preset {
     clip: None,
 };
 
-const FASHION_RESNET18: Preset = Preset {
-    architecture: |_| Architecture::Resnet18 { inputs: 1, width: 32, classes: 10 },
-    epochs: 15,
-    ..CIFAR_RESNET18
-};
+const FASHION_RESNET18: Preset =
+    Preset { architecture: |_| resnet18(1, 32, None), epochs: 15, ..CIFAR_RESNET18 };
 
 /// All tasks.
 pub const TASKS: &[Task] = &[

@@ -27,8 +27,6 @@ const OPTIMIZERS: &[(&str, f64, &str)] = &[
 pub struct Choice {
     name: &'static str,
     settings: Value,
-    /// What weights lose; biases and the parameters of norms, which have one dimension, lose nothing.
-    weight_decay: f64,
     /// Its highest learning rate.
     pub rate: f64,
 }
@@ -46,7 +44,7 @@ impl Choice {
             )
         })?;
         let settings = serde_json::from_str(settings).expect("the list has JSON");
-        Ok(Choice { name, settings, weight_decay: 0.0, rate: given.unwrap_or(adams * multiple) })
+        Ok(Choice { name, settings, rate: given.unwrap_or(adams * multiple) })
     }
 
     /// The optimizer of a recipe, with the given learning rate or the recipe's.
@@ -54,8 +52,11 @@ impl Choice {
         check_rate(given, recipe.model.rate)?;
         Ok(Choice {
             name: "sgd",
-            settings: json!({ "momentum": recipe.momentum, "nesterov": true }),
-            weight_decay: recipe.weight_decay,
+            settings: json!({
+                "momentum": recipe.momentum,
+                "nesterov": true,
+                "weight_decay": recipe.weight_decay,
+            }),
             rate: given.unwrap_or(recipe.model.rate),
         })
     }
@@ -64,14 +65,7 @@ impl Choice {
     pub fn make(&self, parameters: Vec<Parameter>) -> Result<Box<dyn Optimizer>> {
         let mut settings = self.settings.clone();
         settings["lr"] = self.rate.into();
-        if self.weight_decay == 0.0 {
-            return by_name(self.name, vec![(parameters, settings)]);
-        }
-        let (weights, others): (Vec<_>, Vec<_>) =
-            parameters.into_iter().partition(|parameter| parameter.value().rank() > 1);
-        let mut decaying = settings.clone();
-        decaying["weight_decay"] = self.weight_decay.into();
-        by_name(self.name, vec![(weights, decaying), (others, settings)])
+        by_name(self.name, vec![(parameters, settings)])
     }
 }
 
@@ -89,23 +83,18 @@ mod tests {
     use super::*;
     use flambeau::bindings::optimizers::NAMES;
 
-    /// Without a gradient a weight loses 1.9 times rate and decay (Nesterov's first step adds the momentum's share), a bias nothing.
+    /// Without a gradient a parameter loses 1.9 times rate and decay (Nesterov's first step adds the momentum's share).
     #[test]
-    fn a_recipe_lets_weights_decay_alone() {
+    fn a_recipe_lets_all_parameters_decay() {
         use flambeau::prelude::*;
-        let (weight, bias) = (
-            Parameter::new(&Tensor::ones([2, 2], &Device::cpu())),
-            Parameter::new(&Tensor::ones([2], &Device::cpu())),
-        );
+        let parameter = Parameter::new(&Tensor::ones([2], &Device::cpu()));
         let recipe = crate::task::Task::named("cifar10").unwrap().recipe("resnet18").unwrap();
         let choice = Choice::of_recipe(recipe, None).unwrap();
-        let mut optimizer = choice.make(vec![weight.clone(), bias.clone()]).unwrap();
-        let sum = (weight.get() * 0.0).sum(..) + (bias.get() * 0.0).sum(..);
-        sum.backward().unwrap();
+        let mut optimizer = choice.make(vec![parameter.clone()]).unwrap();
+        (parameter.get() * 0.0).sum(..).backward().unwrap();
         optimizer.step().unwrap();
-        let left = weight.value().to_vec_blocking::<f32>().unwrap();
+        let left = parameter.value().to_vec_blocking::<f32>().unwrap();
         assert!(left.iter().all(|x| (x - (1.0 - 1.9 * 0.1 * 5e-4)).abs() < 2e-7), "{left:?}");
-        assert_eq!(bias.value().to_vec_blocking::<f32>().unwrap(), [1.0, 1.0]);
         assert!(Choice::of_recipe(recipe, Some(-1.0)).is_err());
     }
 

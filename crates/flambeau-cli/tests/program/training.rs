@@ -94,7 +94,7 @@ fn coloured(folder: &Path, count: usize) {
     }
 }
 
-/// The recipe's parts all at work: label smoothing, decay of weights alone, a rising rate, shifted pictures with holes.
+/// The recipe's parts all at work: label smoothing, decay, normalised pictures, a rising rate, shifted pictures with holes.
 #[test]
 fn a_recipe_trains_and_says_so() {
     let folder = Folder::new("recipe");
