@@ -28,8 +28,8 @@ export const tests = [
       const rows = await table(page);
       assert(rows.length === 4, `four rows were expected: ${JSON.stringify(rows)}`);
       for (const row of rows) {
-        assert(row[7].replace(/\D/g, "") === String(256 * 256), `not every element was compared: ${row}`);
-        assert(["correct", "the reference"].includes(row[9]), `wrong: ${row}`);
+        assert(row[8].replace(/\D/g, "") === String(256 * 256), `not every element was compared: ${row}`);
+        assert(["correct", "the reference"].includes(row[10]), `wrong: ${row}`);
       }
       const json = await page.download(() => press("Export JSON"));
       const { results, device } = JSON.parse(json.bytes.toString());
@@ -38,10 +38,14 @@ export const tests = [
         results.every(({ compared, correct, median, rate }) => compared === 65536 && correct && median > 0 && rate > 0),
         JSON.stringify(results),
       );
+      for (const { contender, busy } of results) {
+        const isShare = busy > 0 && busy <= 1;
+        assert(contender.includes("WebGPU") ? isShare : busy === undefined, `${contender} had the GPU busy for ${busy}`);
+      }
       const csv = await page.download(() => press("Export CSV"));
       const lines = csv.bytes.toString().trim().split("\n");
       assert(
-        lines.length === 5 && lines.every((line) => line.match(/"(?:[^"]|"")*"|[^,]+/g).length === 15),
+        lines.length === 5 && lines.every((line) => line.match(/"(?:[^"]|"")*"|[^,]+/g).length === 16),
         `the CSV is\n${lines.join("\n")}`,
       );
       await accessible();
@@ -63,12 +67,12 @@ export const tests = [
       assert(elsewhere.length === 0, `other hosts were asked: ${elsewhere.join(", ")}`);
       assert(rows.length === 8, `eight rows were expected: ${JSON.stringify(rows)}`);
       assert(
-        rows.every((row) => ["correct", "the reference"].includes(row[9])),
+        rows.every((row) => ["correct", "the reference"].includes(row[10])),
         rows.map((row) => row.join(" | ")).join("\n"),
       );
       const parameters = 128 * 784 + 128 + 10 * 128 + 10;
       assert(
-        rows.filter((row) => row[0].startsWith("Training")).every((row) => row[7].replace(/\D/g, "") === String(parameters + 1)),
+        rows.filter((row) => row[0].startsWith("Training")).every((row) => row[8].replace(/\D/g, "") === String(parameters + 1)),
         "not every gradient was compared",
       );
     },
@@ -87,7 +91,7 @@ export const tests = [
       const rows = await table(page);
       assert(rows.length === contenders.split("-").length, `rows are missing: ${rows.join("\n")}`);
       assert(
-        rows.every((row) => ["correct", "the reference"].includes(row[9])),
+        rows.every((row) => ["correct", "the reference"].includes(row[10])),
         rows.map((row) => row.join(" | ")).join("\n"),
       );
     },

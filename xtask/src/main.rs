@@ -18,6 +18,7 @@ mod setup;
 mod shell;
 mod soak;
 mod steps;
+mod targets;
 mod wasm;
 mod web;
 mod workspace;

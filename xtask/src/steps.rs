@@ -15,6 +15,7 @@ use crate::scripts;
 use crate::setup;
 use crate::shell;
 use crate::soak;
+use crate::targets;
 use crate::wasm::Compiler;
 use crate::web;
 use crate::workspace::Workspace;
@@ -53,6 +54,11 @@ pub const BUILDS: &[Step] = &[
         name: "project",
         about: "what `flambeau new` writes, natively and in Chromium",
         run: project::check,
+    },
+    Step {
+        name: "targets",
+        about: "Windows, macOS, iOS, Android and ARM: everything compiles",
+        run: targets::check,
     },
 ];
 

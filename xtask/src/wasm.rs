@@ -44,7 +44,7 @@ pub enum Compiler {
 impl Compiler {
     /// Takes the first way that works, installing what it needs.
     pub fn find(workspace: &Workspace) -> Result<Self, Failure> {
-        if toolchain_has_target(workspace) {
+        if toolchain_has(workspace, TARGET) {
             return Ok(Self::Toolchain);
         }
         let missing = missing_packages();
@@ -53,7 +53,7 @@ impl Compiler {
             let limit = if missing.is_empty() { RUSTUP_LIMIT_WITH_DEBIAN } else { RUSTUP_LIMIT };
             let mut add = workspace.bare("rustup");
             match shell::run_within(limit, add.args(["target", "add", TARGET]), "") {
-                Ok(()) if toolchain_has_target(workspace) => return Ok(Self::Toolchain),
+                Ok(()) if toolchain_has(workspace, TARGET) => return Ok(Self::Toolchain),
                 Ok(()) => println!("note: rustup reports success, yet the toolchain in use lacks the target"),
                 Err(failure) => println!("note: {}; Debian's compiler will do", failure.what),
             }
@@ -108,6 +108,18 @@ impl Compiler {
         }
     }
 
+    /// `cargo check` for another platform: nothing is linked, so no linker or library of that platform is needed. The standard
+    /// library's source stands in for what rustup would bring.
+    pub fn check_for(workspace: &Workspace, target: &str, args: &[&str]) -> Command {
+        let has_target = toolchain_has(workspace, target);
+        let mut command = if has_target { workspace.cargo(&[]) } else { debian_cargo(workspace) };
+        command.args(["check", "--target", target]).args(args);
+        if !has_target {
+            command.arg("-Zbuild-std=std");
+        }
+        command
+    }
+
     fn command(self, workspace: &Workspace, name: &str, args: &[&str]) -> Command {
         let mut command = match self {
             Self::Toolchain => workspace.cargo(&[]),
@@ -121,9 +133,9 @@ impl Compiler {
     }
 }
 
-fn toolchain_has_target(workspace: &Workspace) -> bool {
+fn toolchain_has(workspace: &Workspace, target: &str) -> bool {
     let sysroot = shell::output(workspace.bare("rustc").args(["--print", "sysroot"]));
-    sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib").is_dir())
+    sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib").join(target).join("lib").is_dir())
 }
 
 /// The packages are asked for by name: Debian's plain `rustc`, far older, puts its files into the same places.

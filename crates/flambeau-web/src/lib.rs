@@ -27,6 +27,7 @@ mod schedules;
 mod selftest;
 mod slab;
 mod tensor;
+mod trace;
 #[cfg(test)]
 mod typescript;
 

@@ -71,6 +71,32 @@ export interface Stats {
   readbacks: number;
 }
 
+/** One kernel's run on a GPU. */
+export interface TracedKernel {
+  /** The ops it runs, joined by `+`. */
+  name: string;
+  /** The run of a plan that it was part of, counted from the beginning of the trace. */
+  submission: number;
+  /** Nanoseconds from the first kernel's beginning to this one's. */
+  start: number;
+  /** Nanoseconds that it took. */
+  duration: number;
+  /** Workgroups in each direction. */
+  workgroups: [number, number, number];
+  /** What it was made to do: elements, multiplications and additions, bytes read and written. */
+  elements: number;
+  flops: number;
+  bytes: number;
+}
+
+/** When kernels ran on a GPU. */
+export interface Trace {
+  /** In the order they were submitted. */
+  kernels: TracedKernel[];
+  /** The share of the time from the first kernel's beginning to the last one's end in which kernels ran; NaN without kernels. */
+  busy: number;
+}
+
 /** Where tensors live and plans run. */
 export class Device {
   /** @internal */
@@ -112,6 +138,34 @@ export class Device {
   /** Gives pooled memory back to the driver. */
   trim(): void {
     wasm().device_trim(this.number);
+  }
+
+  /**
+   * Times every kernel from now on, by the GPU's own timestamps; an error where it has none (`info.features` names `timestamp-query`).
+   * While it lasts, each kernel is a pass of its own, so gaps are longer. Browsers round timestamps, to 0.1 ms or so: look at sums.
+   */
+  startTrace(): void {
+    wasm().device_start_trace(this.number);
+  }
+
+  /**
+   * Ends the trace, waits for its kernels, and gives their times.
+   *
+   * ```ts
+   * device.startTrace();
+   * for (let step = 0; step < 20; step += 1) await train();
+   * const { kernels, busy } = await device.takeTrace();
+   * console.log(`${kernels.length} kernels, the GPU was busy for ${(100 * busy).toFixed(0)} %`);
+   * ```
+   */
+  async takeTrace(): Promise<Trace> {
+    const kernels = JSON.parse(await arrived(wasm().device_take_trace(this.number))) as TracedKernel[];
+    let [ran, end] = [0, 0];
+    for (const { start, duration } of kernels) {
+      ran += duration;
+      end = Math.max(end, start + duration);
+    }
+    return { kernels, busy: ran / end };
   }
 
   /** Ends it, as if it had been lost. */

@@ -1,5 +1,6 @@
 import {
   cat,
+  currentDevice,
   einsum,
   items,
   kernel,
@@ -189,4 +190,29 @@ test("reading a value is one run, and equal graphs share a plan", async () => {
   const before = stats();
   await run();
   equal([stats().runs - before.runs, stats().planMisses - before.planMisses], [1, 0]);
+});
+
+test("a trace tells when kernels ran, where the GPU has timestamps", async () => {
+  const device = currentDevice();
+  if (!device.info.features.includes("timestamp-query")) {
+    await throws(() => device.startTrace(), "trace");
+    return;
+  }
+  const x = rand([256, 256]).keep().eval();
+  device.startTrace();
+  for (let time = 0; time < 20; time += 1) await x.matmul(x).relu().sum().item();
+  const { kernels, busy } = await device.takeTrace();
+  assert(
+    kernels.some(({ name }) => name.includes("matmul")),
+    kernels.map(({ name }) => name).join(", "),
+  );
+  assert(
+    kernels.every(({ start, duration }) => start >= 0 && duration >= 0),
+    JSON.stringify(kernels),
+  );
+  assert(busy > 0 && busy <= 1, `the GPU was busy for ${busy}`);
+  // The trace has ended.
+  await x.sum().item();
+  equal((await device.takeTrace()).kernels, []);
+  x.dispose();
 });

@@ -36,6 +36,11 @@ const columns = (cpu: ReadonlyMap<string, number>): readonly Column<Row>[] => [
       return base === undefined || row.contender === "cpu" ? "–" : figure(row, () => `${(base / row.median).toPrecision(2)} ×`);
     },
   },
+  {
+    name: "GPU busy",
+    end: true,
+    cell: ({ busy }) => (busy === undefined ? "–" : `${(100 * busy).toFixed(0)} %`),
+  },
   { name: "First run", end: true, cell: (row) => figure(row, () => time(row.first)) },
   { name: "Runs", end: true, cell: (row) => figure(row, () => `${row.rounds} × ${row.runsPerRound}`) },
   { name: "Compared", end: true, cell: (row) => figure(row, () => write.count(row.compared)) },

@@ -8,6 +8,8 @@ export interface Prepared {
   run(times: number): Promise<void>;
   /** Every number of the result, in PyTorch's layouts; for training the loss and every gradient of the first step. */
   result(): Promise<Float32Array[]>;
+  /** The share of the time of so many runs in which kernels ran on the GPU, where it has timestamps. */
+  busy?(times: number): Promise<number | undefined>;
   dispose(): void;
 }
 
@@ -26,6 +28,8 @@ export interface Timing {
   first: number;
   rounds: number;
   runsPerRound: number;
+  /** The share of the time in which the GPU ran kernels, by its timestamps. */
+  busy?: number;
 }
 
 /** A round lasts about this long, so that the wait at its end weighs little; and a contender about so long. */
@@ -39,7 +43,13 @@ const SLOW = 1500;
 const breathe = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 /** Times rounds of runs, after a first run and a warm-up. */
-export async function measure({ run }: Prepared): Promise<Timing> {
+export async function measure(prepared: Prepared): Promise<Timing> {
+  const timing = await time(prepared);
+  const busy = await prepared.busy?.(timing.runsPerRound);
+  return busy === undefined ? timing : { ...timing, busy };
+}
+
+async function time({ run }: Prepared): Promise<Timing> {
   const timed = async (times: number) => {
     const start = performance.now();
     await run(times);

@@ -53,6 +53,7 @@ const COLUMNS = [
   "elements compared",
   "max error",
   "correct",
+  "GPU busy",
   "problem",
 ];
 
@@ -76,6 +77,7 @@ export function asCsv(rows: readonly Row[]): string {
       row.compared,
       row.maxError,
       row.correct,
+      row.busy ?? "",
       row.problem ?? "",
     ]
       .map(quoted)

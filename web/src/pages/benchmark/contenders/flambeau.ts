@@ -13,23 +13,40 @@ async function wait(value: Tensor): Promise<void> {
   one.dispose();
 }
 
+/** The share of the time in which kernels run; browsers round timestamps, so it is a mean over many. */
+async function busyShare(device: Device, run: () => Promise<void>): Promise<number | undefined> {
+  if (!device.info.features.includes("timestamp-query")) return undefined;
+  device.startTrace();
+  try {
+    await run();
+  } catch (error) {
+    // No later run is to be slowed down by it.
+    await device.takeTrace();
+    throw error;
+  }
+  const { busy } = await device.takeTrace();
+  return Number.isFinite(busy) ? busy : undefined;
+}
+
 /** A task without training: a function of tensors. */
 function plain(device: Device, inputs: Tensor[], compute: () => Tensor): Prepared {
   const make = () => {
     useDevice(device);
     return scope(compute).eval();
   };
-  return {
-    async run(times) {
-      let last: Tensor | undefined;
-      for (let time = 0; time < times; time += 1) {
-        last?.dispose();
-        last = make();
-        await device.throttle();
-      }
-      if (last !== undefined) await wait(last);
+  const run = async (times: number) => {
+    let last: Tensor | undefined;
+    for (let time = 0; time < times; time += 1) {
       last?.dispose();
-    },
+      last = make();
+      await device.throttle();
+    }
+    if (last !== undefined) await wait(last);
+    last?.dispose();
+  };
+  return {
+    run,
+    busy: (times) => busyShare(device, () => run(times)),
     async result() {
       const value = make();
       const data = (await value.data()) as Float32Array;
@@ -79,17 +96,19 @@ function training(device: Device, work: Work): Prepared {
       return loss;
     });
   };
-  return {
-    async run(times) {
-      let loss: Tensor | undefined;
-      for (let time = 0; time < times; time += 1) {
-        loss?.dispose();
-        loss = step();
-        await device.throttle();
-      }
-      await loss?.item();
+  const run = async (times: number) => {
+    let loss: Tensor | undefined;
+    for (let time = 0; time < times; time += 1) {
       loss?.dispose();
-    },
+      loss = step();
+      await device.throttle();
+    }
+    await loss?.item();
+    loss?.dispose();
+  };
+  return {
+    run,
+    busy: (times) => busyShare(device, () => run(times)),
     async result() {
       useDevice(device);
       const loss = net.forward(x).crossEntropy(y);
