@@ -111,11 +111,11 @@ test("speed is work by time, and nothing where nothing was measured", () => {
 });
 
 test("a table for spreadsheets has a cell for every column, and quotes what people wrote", () => {
-  const [head = "", line = "", end] = asCsv([row({ problem: 'it said "no", twice' })]).split("\n");
+  const [head = "", line = "", end] = asCsv([row({ busy: 0.5, problem: 'it said "no", twice' })]).split("\n");
   assert.equal(end, "");
-  assert.equal(head.split(",").length, 15);
+  assert.equal(head.split(",").length, 16);
   assert.ok(line.startsWith('"matmul",1000,"Flambeau, WebGPU",4,3,5,90,15,10,500,"GFLOP/s",1000000,0.00001,true,'), line);
-  assert.ok(line.endsWith('"it said ""no"", twice"'), line);
+  assert.ok(line.endsWith(',0.5,"it said ""no"", twice"'), line);
 });
 
 test("results for programs say what was measured, where and how fast", () => {
