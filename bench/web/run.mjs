@@ -1,5 +1,5 @@
 // `node run.mjs [chromium|node]`: the comparison in one page of headless Chromium, or in Node. `node run.mjs new [mlp|cnn|eight]
-// [b4] [--json] [--software] [contender...]`: what is new to a process, in Node; `node run.mjs new-chromium ...`: to a page, in Chromium.
+// [b4] [--json] [--software] [contender...]`: what is new to a process, in Node; `node run.mjs new-chromium ...`: to a page, in Chromium. `node run.mjs mnist`: an epoch of MNIST, in Node.
 import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { build } from "esbuild";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const dist = fileURLToPath(new URL("../../packages/flambeau/dist", import.meta.url));
 const place = process.argv[2] ?? "chromium";
-const inNode = { node: "in-node", new: "new-in-node" }[place];
+const inNode = { node: "in-node", new: "new-in-node", mnist: "mnist-in-node" }[place];
 const page = place === "new-chromium" ? "new-in-page" : "page";
 const args = process.argv.slice(3);
 const steps = process.env.STEPS ?? "50";

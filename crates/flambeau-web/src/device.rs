@@ -83,6 +83,7 @@ pub fn device_info(number: u32) -> Result<String, JsError> {
     Ok(json!({
         "type": if device.is_cpu() { "cpu" } else { "gpu" },
         "name": device.name(),
+        "backend": adapter.map_or("cpu", |adapter| &adapter.backend),
         "driver": text(|adapter| &adapter.driver),
         "description": text(|adapter| &adapter.driver_info),
         "software": adapter.is_some_and(|adapter| adapter.software),

@@ -35,6 +35,10 @@ export interface InitOptions {
 export interface DeviceInfo {
   type: "cpu" | "gpu";
   name: string;
+  /** Who made the GPU, in the browser's words; empty where it does not tell, and for the CPU. */
+  vendor: string;
+  /** What runs the kernels: `webgpu`, or `cpu`. */
+  backend: string;
   driver: string;
   description: string;
   /** Is it a CPU that plays a GPU? */
@@ -103,11 +107,13 @@ export class Device {
   constructor(
     readonly number: number,
     readonly reason: string,
+    private readonly vendor = "",
   ) {}
 
   /** What it is, and why it was chosen. */
   get info(): DeviceInfo {
-    return { ...(JSON.parse(wasm().device_info(this.number)) as Omit<DeviceInfo, "reason">), reason: this.reason };
+    const { reason, vendor } = this;
+    return { ...(JSON.parse(wasm().device_info(this.number)) as Omit<DeviceInfo, "reason" | "vendor">), reason, vendor };
   }
 
   /** The ledger of its memory. */
@@ -257,7 +263,8 @@ async function choose(
     const number = await withGpu(offering({ ...adapter, requestDevice }), () =>
       wasm().device_open(false, lowPower, mayBeSoftware, isSoftware, isSmall(adapter.info), threads, memoryLimit),
     );
-    return new Device(number, REASONS[wanted as keyof typeof REASONS] ?? "the GPUDevice that was handed in");
+    const reason = REASONS[wanted as keyof typeof REASONS] ?? "the GPUDevice that was handed in";
+    return new Device(number, reason, adapter.info.vendor);
   } catch (error) {
     if (wanted !== "best") throw error;
     return cpu(`no GPU is used: ${said(error).message}`);

@@ -37,6 +37,8 @@ export {
   matmul_cpu,
   matmul_gpu,
   train_mnist,
+  type MnistProgress,
+  type TrainedMnist,
   type TrainMnistOptions,
 } from "./short.js";
 export * from "./tensor.js";

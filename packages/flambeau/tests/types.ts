@@ -161,8 +161,10 @@ export async function training(): Promise<void> {
   same<typeof saved, Uint8Array>(true);
   const read = await io.readSafetensors(new Blob([]), { limit: 10, sha256: "00" });
   same<typeof read, Record<string, Tensor>>(true);
-  const { accuracy } = await train_mnist({ epochs: 1, batch_size: 32, learning_rate: 1e-3 });
+  const onProgress = (epoch: number, loss: number) => console.log(epoch, loss);
+  const { accuracy, model: trained } = await train_mnist({ epochs: 1, batch_size: 32, learning_rate: 1e-3, onProgress });
   same<typeof accuracy, number>(true);
+  same<typeof trained, nn.Layer>(true);
   // @ts-expect-error an outcome has a count
   await trainer.fit(batches, (model, [x]) => ({ loss: model.forward(x as Tensor) }));
   // @ts-expect-error the short form has names with underscores

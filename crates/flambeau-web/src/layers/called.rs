@@ -1,6 +1,7 @@
 //! How layers are called that take or give more than one tensor: each as the matching class of the package writes it.
 
 use flambeau::calls::Args;
+use flambeau::nn::models::{Gpt, SampleOptions};
 use flambeau::nn::*;
 use flambeau::{Result, Tensor};
 
@@ -77,6 +78,17 @@ called! {
     TransformerDecoderLayer TransformerDecoder |layer, args| {
         let (target, memory): (Tensor, Tensor) = (args.take()?, args.take()?);
         Ok(vec![layer.try_forward(&target, &memory, &masks(args)?, &masks(args)?)?])
+    };
+
+    // With a number of tokens above 0, those that follow; else the scores.
+    Gpt |layer, args| {
+        let (tokens, count): (Tensor, usize) = (args.take()?, args.take()?);
+        if count == 0 {
+            return Ok(vec![layer.try_forward(&tokens)?]);
+        }
+        let (temperature, top_k): (f64, usize) = (args.take()?, args.take()?);
+        let options = SampleOptions { temperature, top_k: (top_k > 0).then_some(top_k), ..Default::default() };
+        Ok(vec![layer.try_generate(&tokens, count, &options)?])
     };
 
     Transformer |layer, args| {

@@ -5,7 +5,7 @@ use crate::catalogue::catalogue;
 use crate::device::current;
 use crate::handles::argument;
 use flambeau::nn::functional::{InterpolateMode, InterpolateOptions};
-use flambeau::nn::models::{Cnn, Mlp};
+use flambeau::nn::models::{Cnn, Gpt, GptConfig, Mlp, ResNet, ResNetDepth, ResNetOptions};
 use flambeau::nn::*;
 use flambeau::settings::{SettingMap, Settings};
 use flambeau::{AvgPoolOptions, Device, MaxPoolOptions, Result};
@@ -151,6 +151,15 @@ catalogue! {
     pixel_unshuffle: Layer = PixelUnshuffle(factor: usize) { Ok(PixelUnshuffle { downscale_factor: factor }) }
     upsample: Layer = Upsample(; options: UpsampleOptions) { Ok(Upsample::with_options(options.interpolation())) }
     cnn: Layer = Cnn(classes: usize = 10) { Cnn::try_with_options(classes, Default::default(), device) }
+    resnet18: Layer = ResNet(classes: usize = 1000; options: ResNetOptions) {
+        ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)
+    }
+    resnet34: Layer = ResNet(classes: usize = 1000; options: ResNetOptions) {
+        ResNet::try_with_options(ResNetDepth::Resnet34, classes, options, device)
+    }
+    resnet50: Layer = ResNet(classes: usize = 1000; options: ResNetOptions) {
+        ResNet::try_with_options(ResNetDepth::Resnet50, classes, options, device)
+    }
     relu6: Layer = Relu6() { Ok(Relu6) }
     selu: Layer = Selu() { Ok(Selu) }
     mish: Layer = Mish() { Ok(Mish) }
@@ -247,6 +256,7 @@ catalogue! {
         let layers = (0..options.num_layers).map(layer).collect::<Result<Vec<_>>>()?;
         Ok(TransformerDecoder::new(layers, options.final_norm(width, device)?))
     }
+    gpt: Gpt = Gpt(; options: GptConfig) { Gpt::try_new(options, device) }
     transformer: Transformer = Transformer(width: usize, heads: usize; options: TransformerOptions) {
         Transformer::try_with_options(width, heads, options, device)
     }

@@ -180,6 +180,28 @@ export class Decoder extends Native {
   }
 }
 
+/** How a token is chosen. */
+export interface SampleOptions {
+  /** Scores are divided by it: below 1 the likely tokens become likelier. 0 takes the likeliest. */
+  temperature?: number;
+  /** Only so many of the likeliest tokens are considered; all of them if it is left out. */
+  topK?: number;
+}
+
+/** A transformer that continues text. */
+export class Gpt extends Native {
+  /** Tokens (B, T) to the scores (B, T, vocabulary) of the token after each. */
+  forward(tokens: Tensor): Tensor {
+    return this.callOne(args(tokens).n(0));
+  }
+
+  /** Tokens (B, T) and `count` that follow, (B, T + count), drawn by the default generator. The context must have room for them. */
+  generate(tokens: Tensor, count: number, { temperature = 1, topK = 0 }: SampleOptions = {}): Tensor {
+    if (!Number.isInteger(count) || count < 1) throw new RangeError(`flambeau: ${count} tokens cannot follow`);
+    return this.callOne(args(tokens).n(count).n(temperature).n(topK));
+  }
+}
+
 /** An encoder and a decoder. */
 export class Transformer extends Native {
   /** (S, B, width) and (T, B, width) to (T, B, width). */

@@ -1,4 +1,5 @@
 import {
+  cat,
   data,
   io,
   manualSeed,
@@ -449,4 +450,42 @@ test("idx and csv", async ({ file }) => {
       ["x", "y"],
     ],
   );
+});
+
+test("residual networks have torchvision's names, and GPTs continue text", async () => {
+  manualSeed(3);
+  const net = nn.resnet18(10, { width: 4, stem: "cifar" });
+  const names = net.namedParameters().map(([name]) => name);
+  // torchvision's resnet18 has 62 parameters.
+  equal([names.length, names[0], names.at(-1)], [62, "conv1.weight", "fc.bias"]);
+  assert(names.includes("layer2.0.downsample.0.weight"), names.join(" "));
+  equal(net.forward(randn([2, 3, 32, 32])).shape, [2, 10]);
+  equal(
+    [nn.resnet34(2, { width: 2 }), nn.resnet50(2, { width: 2 })].map((deep) => deep.namedParameters().length),
+    [110, 161],
+  );
+  await throws(() => nn.resnet18(10, { stem: "vgg" as "cifar" }), "one of imagenet, cifar");
+
+  const gpt = nn.gpt({ vocabulary: 11, context: 12, layers: 2, heads: 2, width: 8 });
+  gpt.eval();
+  const tokens = tensor([[1, 2, 3]], { dtype: "i32" });
+  equal(gpt.forward(tokens).shape, [1, 3, 11]);
+  // The likeliest token each time, by the scores of all that is there.
+  let text = tokens;
+  for (let k = 0; k < 4; k += 1) {
+    const next = gpt
+      .forward(text)
+      .narrow(1, text.size(1) - 1, 1)
+      .argmax(-1)
+      .toDtype("i32");
+    text = cat([text, next], 1);
+  }
+  equal(await gpt.generate(tokens, 4, { temperature: 0 }).array(), await text.array());
+  const drawn = (await gpt.generate(tokens, 9, { temperature: 0.8, topK: 3 }).array()) as number[][];
+  equal(
+    drawn.map((row) => row.length),
+    [12],
+  );
+  await throws(() => gpt.generate(tokens, 0), "cannot follow");
+  await throws(() => gpt.generate(tokens, 10), "context");
 });

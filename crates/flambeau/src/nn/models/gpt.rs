@@ -9,11 +9,12 @@ use crate::nn::{
     Dropout, Embedding, Forward, LayerNorm, LayerNormOptions, Linear, LinearOptions, Mode, Module, init,
 };
 use crate::rng::Generator;
+use crate::settings::Settings;
 use crate::shape::product;
 use crate::tensor::{Tensor, TensorOptions, eval};
 
 /// The settings of [`Gpt`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Settings)]
 pub struct GptConfig {
     /// Different tokens.
     pub vocabulary: usize,

@@ -3,6 +3,7 @@
 use crate::error::{Result, expect};
 use crate::nn::init::{self, FanMode, KaimingOptions, Nonlinearity};
 use crate::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Forward, Linear, MaxPool2d, Module};
+use crate::settings::{Settings, words};
 use crate::tensor::{ConvOptions, MaxPoolOptions, Tensor, TensorOptions};
 
 /// Which residual network.
@@ -41,8 +42,10 @@ pub enum ResNetStem {
     Cifar,
 }
 
+words!(ResNetStem { "imagenet" => ImageNet, "cifar" => Cifar });
+
 /// The settings of [`ResNet`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Settings)]
 pub struct ResNetOptions {
     /// Channels of the image.
     pub inputs: usize,
