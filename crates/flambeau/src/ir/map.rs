@@ -19,6 +19,8 @@ pub(crate) struct Map {
     /// Sources of the functions the expressions call. A function that several share is the same text in each, and goes
     /// into a shader once.
     pub wgsl_helpers: &'static [&'static str],
+    /// Do few instructions compute it, so that every kernel that uses it may compute it again?
+    pub is_cheap: bool,
 }
 
 impl Map {

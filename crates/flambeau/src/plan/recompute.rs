@@ -52,7 +52,7 @@ impl Fuser<'_> {
         let graph = self.graph;
         let numel = graph.nodes[index as usize].outputs[0].numel();
         let is_cheap = |op: &Op| match op {
-            Op::Map(map) => map.wgsl_helpers.is_empty(),
+            Op::Map(map) => map.is_cheap,
             Op::Cast => true,
             _ => false,
         };

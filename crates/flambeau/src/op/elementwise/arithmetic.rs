@@ -1,7 +1,7 @@
 //! Arithmetic: sums, products, quotients, powers, extremes.
 
 use super::entry::*;
-use super::wgsl::{EXP, FLOAT, IS_NAN, ORDERED, SCALE};
+use super::wgsl::{DIVIDE, EXP, FLOAT, IS_NAN, ORDERED, SCALE};
 use crate::host::block_fn;
 use crate::op::not_differentiable;
 
@@ -42,7 +42,9 @@ elementwise! {
     /// `x / y`, true division: integers give F32. Derivatives: 1/y and −x/y².
     DIV = div / try_div (x, y): Float {
         cpu: x / y,
-        wgsl: "({x} / {y})",
+        wgsl: "fl_divide({x}, {y})",
+        helpers: [DIVIDE],
+        is_cheap: true,
         saves: [x, y],
         vjp(g, out): [g / y, -(g * x / (y * y))],
         domain: [(-2.0, 2.0), (0.5, 2.0)],
@@ -162,7 +164,7 @@ elementwise! {
         wgsl: "fl_floor_divide({x}, {y})",
         wgsl_int: "fl_floor_divide_i32({x}, {y})",
         wgsl_uint: "({x} / max({y}, 1u))",
-        helpers: [FLOAT, SCALE, FMOD_WGSL, REST_WGSL, FLOOR_DIVIDE_WGSL],
+        helpers: [FLOAT, SCALE, DIVIDE, FMOD_WGSL, REST_WGSL, FLOOR_DIVIDE_WGSL],
         saves: [],
         vjp(g, out): [g.zeros_like(), g.zeros_like()],
         domain: [(3.1, 3.9), (1.1, 1.5)],
@@ -173,7 +175,7 @@ elementwise! {
     HYPOT = hypot / try_hypot (x, y): Float {
         cpu: x.hypot(y),
         wgsl: "fl_hypot({x}, {y})",
-        helpers: [FLOAT, HYPOT_WGSL],
+        helpers: [FLOAT, DIVIDE, HYPOT_WGSL],
         saves: [x, y, out],
         vjp(g, out): [g * x / out, g * y / out],
         domain: [(0.2, 2.0), (0.2, 2.0)],
@@ -205,6 +207,7 @@ pub(crate) static POW: Elementwise = Elementwise {
         wgsl_uint: "fl_pow_u32({x}, {y})",
         wgsl_bool: "fl_pow_u32({x}, {y})",
         wgsl_helpers: &[ORDERED, FLOAT, SCALE, IS_NAN, EXP, POW_WGSL],
+        is_cheap: false,
     },
     signature: Signature::Number,
     autocast: Autocast::Full,
@@ -273,7 +276,7 @@ fn fl_floor_divide(x: f32, y: f32) -> f32 {
     if (y == 0.0) { return x / y; }
     let rest = fl_fmod(x, y);
     let below = rest != 0.0 && ((rest < 0.0) != (y < 0.0));
-    return round((x - rest) / y) - select(0.0, 1.0, below);
+    return round(fl_divide(x - rest, y)) - select(0.0, 1.0, below);
 }
 fn fl_floor_divide_i32(x: i32, y: i32) -> i32 {
     let rest = fl_rest_i32(x, y);
@@ -290,7 +293,7 @@ fn fl_hypot(x: f32, y: f32) -> f32 {
     if (any(bits == vec2<u32>(0x7f800000u))) { return fl_float(0x7f800000u); }
     if (max(bits.x, bits.y) > 0x7f800000u) { return x + y; }
     if (large == 0.0) { return 0.0; }
-    let ratio = small / large;
+    let ratio = fl_divide(small, large);
     return large * sqrt(fma(ratio, ratio, 1.0));
 }
 ";

@@ -130,6 +130,7 @@ pub(crate) static SELECT: Elementwise = Elementwise {
         wgsl_uint: "select({b}, {a}, {condition})",
         wgsl_bool: "select({b}, {a}, {condition})",
         wgsl_helpers: &[],
+        is_cheap: true,
     },
     signature: Signature::Select,
     autocast: Autocast::Widest,

@@ -268,6 +268,7 @@ macro_rules! elementwise {
             $(wgsl_uint: $wgsl_uint:literal,)?
             $(wgsl_bool: $wgsl_bool:literal,)?
             $(helpers: [$($helper:expr),*],)?
+            $(is_cheap: $is_cheap:literal,)?
             $(autocast: $autocast:ident,)?
             saves: [$($saved:ident),*],
             vjp($g:ident, $y:ident): $vjp:tt,
@@ -290,6 +291,8 @@ macro_rules! elementwise {
                     wgsl_uint: elementwise!(@or [$($wgsl_uint)? $($wgsl_int)?] $wgsl),
                     wgsl_bool: elementwise!(@or [$($wgsl_bool)? $($wgsl_int)?] $wgsl),
                     wgsl_helpers: &[$($($helper),*)?],
+                    // What calls no function is, unless the entry says otherwise.
+                    is_cheap: elementwise!(@or [$($is_cheap)?] <[&str]>::is_empty(&[$($($helper),*)?])),
                 },
                 signature: Signature::$signature,
                 autocast: elementwise!(@autocast $($autocast)?),
@@ -328,8 +331,8 @@ macro_rules! elementwise {
         }
     };
 
-    (@or [$first:literal $($other:literal)?] $default:literal) => { $first };
-    (@or [] $default:literal) => { $default };
+    (@or [$first:literal $($other:literal)?] $default:expr) => { $first };
+    (@or [] $default:expr) => { $default };
     (@tolerance $given:expr) => { Some($given) };
     (@tolerance) => { None };
     (@autocast $list:ident) => { Autocast::$list };

@@ -20,6 +20,7 @@ macro_rules! from_bits {
                 wgsl_uint: $wgsl,
                 wgsl_bool: $wgsl,
                 wgsl_helpers: &[rng::WGSL],
+                is_cheap: false,
             },
             signature: Signature::FromBits,
             autocast: Autocast::Widest,

@@ -2,7 +2,7 @@
 
 use super::entry::*;
 use super::vectorised;
-use super::wgsl::{EXP, FLOAT, IS_NAN, LOG, LOG_PARTS, LOG1P, LOG1P_NEAR, SCALE};
+use super::wgsl::{DIVIDE, EXP, FLOAT, IS_NAN, LOG, LOG_PARTS, LOG1P, LOG1P_NEAR, SCALE};
 
 elementwise! {
     /// The sine. Derivative: cos x.
@@ -138,7 +138,7 @@ elementwise! {
     ATAN2 = atan2 / try_atan2 (y, x): Float {
         cpu: y.atan2(x),
         wgsl: "fl_atan2({y}, {x})",
-        helpers: [IS_NAN, ATAN_NEAR_WGSL, ATAN2_WGSL],
+        helpers: [IS_NAN, DIVIDE, ATAN_NEAR_WGSL, ATAN2_WGSL],
         saves: [y, x],
         vjp(g, out): [g * x / squared_distance(y, x), -(g * y / squared_distance(y, x))],
         domain: [(-2.0, 2.0), (0.5, 2.0)],
@@ -290,7 +290,7 @@ fn fl_atan2(y: f32, x: f32) -> f32 {
     let a = bits & vec2<u32>(0x7fffffffu);
     let steep = a.y > a.x;
     let large = max(abs(x), abs(y));
-    var ratio = min(abs(x), abs(y)) / select(large, 1.0, large == 0.0);
+    var ratio = fl_divide(min(abs(x), abs(y)), select(large, 1.0, large == 0.0));
     if (max(a.x, a.y) == 0x7f800000u) { ratio = select(0.0, 1.0, a.x == a.y); }
     var angle = fl_atan_near(ratio);
     angle = select(angle, 1.5707964 - angle, steep);

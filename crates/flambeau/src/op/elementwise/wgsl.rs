@@ -19,6 +19,14 @@ fn fl_ordered(x: f32, y: f32) -> bool {
 }
 ";
 
+/// `fl_divide`: x / y. GPUs multiply by 1 / y, which for y above 2¹²⁶ is subnormal and may count as 0: then ∞ / y would be NaN.
+pub(super) const DIVIDE: &str = "
+fn fl_divide(x: f32, y: f32) -> f32 {
+    let near = select(1.0, 5.9604645e-8, abs(y) > 8e37);
+    return (x * near) / (y * near);
+}
+";
+
 /// `fl_scale`: x · 2ⁿ, in two factors so that both can be written as floats.
 pub(super) const SCALE: &str = "
 fn fl_scale(x: f32, n: i32) -> f32 {
