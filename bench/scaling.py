@@ -4,6 +4,9 @@
     bench/scaling.py                                  the tables of docs/scaling.md: 8, 64 and 1,024 members
     bench/scaling.py --measure target/release/flambeau [--text FILE]
                                                       runs 1, 2 and 4 processes by mpirun, and holds the model to them
+    bench/scaling.py --measure target/release/flambeau --links 100,1000
+                                                      the same over links of so many Mbit/s each way: every process in a network
+                                                      namespace of its own, behind a bridge (Linux, as root)
 
 Standard library only. The model, for P parameters, n members and a link of B bytes a second in each direction:
 
@@ -123,14 +126,72 @@ def print_model():
         print(f"| {members:,} | " + " | ".join(f"{bytes_a_step(how, 1, members):.3g}" for how in HOWS) + " |")
 
 
-def train(program, folder, members, options):
+class Hosts:
+    """Network namespaces joined by a bridge: hosts of a network, each of which sends at most so many bits a second."""
+
+    NAME = "flambeau-host"
+    BRIDGE = "flambeau-bridge"
+
+    def __init__(self, count, megabits):
+        self.count, self.megabits = count, megabits
+
+    def __enter__(self):
+        self.__exit__()
+        run("ip", "netns", "add", self.BRIDGE)
+        self.inside(self.BRIDGE, "ip", "link", "add", "bridge", "type", "bridge")
+        self.inside(self.BRIDGE, "ip", "link", "set", "bridge", "up")
+        for host in range(self.count):
+            name = f"{self.NAME}{host}"
+            run("ip", "netns", "add", name)
+            ends = ("name", "uplink", "netns", name, "type", "veth", "peer", "name", f"port{host}", "netns", self.BRIDGE)
+            run("ip", "link", "add", *ends)
+            self.inside(self.BRIDGE, "ip", "link", "set", f"port{host}", "master", "bridge", "up")
+            self.inside(name, "ip", "addr", "add", f"10.77.0.{host + 1}/24", "dev", "uplink")
+            self.inside(name, "ip", "link", "set", "uplink", "up")
+            self.inside(name, "ip", "link", "set", "lo", "up")
+            # What a host sends is shaped where it leaves it, what it gets where it leaves the bridge.
+            shape = ("root", "tbf", "rate", f"{self.megabits}mbit", "burst", "128kb", "latency", "400ms")
+            self.inside(name, "tc", "qdisc", "add", "dev", "uplink", *shape)
+            self.inside(self.BRIDGE, "tc", "qdisc", "add", "dev", f"port{host}", *shape)
+        return self
+
+    def __exit__(self, *_):
+        for name in [self.BRIDGE, *(f"{self.NAME}{host}" for host in range(self.count))]:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+
+    @staticmethod
+    def inside(namespace, *command):
+        run("ip", "netns", "exec", namespace, *command)
+
+    def mpirun(self, folder):
+        """The beginning of a command that starts a process on each."""
+        agent = os.path.join(folder, "agent.sh")
+        with open(agent, "w") as file:
+            # What mpirun takes for a remote shell: the first argument is the host's address.
+            file.write(f'#!/bin/sh\nhost="{self.NAME}$((${{1##*.}} - 1))"\nshift\nexec ip netns exec "$host" sh -c "$*"\n')
+        os.chmod(agent, 0o755)
+        hosts = ",".join(f"10.77.0.{host + 1}:1" for host in range(self.count))
+        network = ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24"]
+        start = ["ip", "netns", "exec", f"{self.NAME}0", "mpirun", "--host", hosts, "--map-by", "node", "--bind-to", "none"]
+        variables = ["-x", "RAYON_NUM_THREADS"]
+        return [*start, "--mca", "plm_rsh_agent", agent, "--mca", "pml", "ob1", *network, *variables]
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+
+
+def train(program, folder, members, options, hosts=None):
     """The JSON of a run by so many processes (0: alone, without a group)."""
     command = [program, "--json", "--device", "cpu", "train", *options, "--out", os.path.join(folder, "run")]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     # Ranks share the cores, as threads of one process do: each gets its part.
     environment["RAYON_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // max(1, members)))
     if members:
-        command = ["mpirun", "--oversubscribe", "-np", str(members), *command, "--group", "mpi"]
+        start = hosts.mpirun(folder) if hosts else ["mpirun", "--oversubscribe"]
+        command = [*start, "-np", str(members), *command, "--group", "mpi"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
@@ -164,13 +225,42 @@ def print_measured(program, text, steps):
             )
 
 
+def print_links(program, steps, speeds):
+    """Runs of the MLP over links of known speed, beside what the model says of them. Computing is taken from runs of as many members in
+    one memory, which share the cores as these do, less what the model says of reducing there."""
+    print("| link, Mbit/s | members | how | ms a step | the model's | bytes a step |")
+    print("|---|---|---|---|---|---|")
+    options = ["mnist", "--model", "mlp", "--max-steps", str(steps)]
+    for members in (2, 4):
+        for how in ("step", "diloco", "int8"):
+            more = [] if how == "step" else ["--sync", "diloco:10"]
+            more += ["--compress", "int8"] if how == "int8" else []
+            with tempfile.TemporaryDirectory() as folder:
+                together = train(program, folder, members, options + more)
+            near = 1e3 * together["seconds"] / together["steps"]
+            for megabits in speeds:
+                with tempfile.TemporaryDirectory() as folder, Hosts(members, megabits) as hosts:
+                    result = train(program, folder, members, options + more, hosts)
+                sent = (int8_bytes if how == "int8" else reduce_bytes)(result["parameters"], members)
+                predicted = near + 1e3 * sent / (megabits * 1e6 / 8) / (1 if how == "step" else 10)
+                print(
+                    f"| {megabits:g} | {members} | {how} | {1e3 * result['seconds'] / result['steps']:.1f} | {predicted:.1f} |"
+                    f" {result['group']['bytes_per_step']:,.0f} |",
+                    flush=True,
+                )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", metavar="PROGRAM", help="a flambeau that was built with the feature mpi")
     parser.add_argument("--text", metavar="FILE", help="a text for char-gpt")
     parser.add_argument("--steps", type=int, default=400, help="steps of MNIST (char-gpt: a quarter)")
+    parser.add_argument("--links", metavar="MBITS", help="speeds of links to measure over, e.g. 100,1000 (Linux, as root)")
     arguments = parser.parse_args()
-    if arguments.measure:
+    if arguments.measure and arguments.links:
+        speeds = [float(speed) for speed in arguments.links.split(",")]
+        print_links(os.path.abspath(arguments.measure), arguments.steps, speeds)
+    elif arguments.measure:
         print_measured(os.path.abspath(arguments.measure), arguments.text, arguments.steps)
     else:
         print_model()
