@@ -4,11 +4,11 @@
 //! compiled far more often, does not contain it. Matrices are slices in row-major order; `threads` is how many cores one of
 //! them may use. All outputs are written whole.
 //!
-//! Eigenvalues and singular values of f32 are computed in f64 and rounded, as NumPy does it. faer's divide and conquer in f32 found
-//! a positive definite matrix of 1024² to 2,000 ε only (‖V w Vᵀ − A‖ / ‖A‖, where LAPACK's has 16 ε); in f64 it takes 1.6 times as
-//! long, and rounding is all that is lost.
+//! Eigenvalues and singular values of f32 are computed in f64 and rounded: faer's divide and conquer in f32 found a positive
+//! definite matrix of 1024² to 2,000 ε only (‖V w Vᵀ − A‖ / ‖A‖, where LAPACK's has 16 ε). Of large matrices only that step is (`reduced`).
 
 mod plain;
+mod reduced;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::{cholesky, evd, householder, lu, qr, svd, triangular_solve};
@@ -89,11 +89,29 @@ fn write<T: Copy, To>(from: MatRef<'_, T>, to: &mut [To], convert: impl Fn(T) ->
 /// A number that decompositions in f64 are made of, and to.
 trait Rounded: Copy + Into<f64> {
     fn rounded(x: f64) -> Self;
+
+    /// Eigenvectors of a large matrix, mostly in this type; false if that is not done.
+    fn eigh_reduced(_n: usize, _a: &[Self], _w: &mut [Self], _v: &mut [Self], _par: Par) -> bool {
+        false
+    }
+
+    /// Singular vectors, likewise.
+    fn svd_reduced(_m: usize, _n: usize, _a: &[Self], _to: &mut Svd<'_, Self>, _par: Par) -> bool {
+        false
+    }
 }
 
 impl Rounded for f32 {
     fn rounded(x: f64) -> f32 {
         x as f32
+    }
+
+    fn eigh_reduced(n: usize, a: &[f32], w: &mut [f32], v: &mut [f32], par: Par) -> bool {
+        n >= reduced::LEAST && reduced::eigh(n, a, w, v, par)
+    }
+
+    fn svd_reduced(m: usize, n: usize, a: &[f32], to: &mut Svd<'_, f32>, par: Par) -> bool {
+        n >= reduced::LEAST && reduced::svd(m, n, a, to, par)
     }
 }
 
@@ -220,7 +238,7 @@ fn qr_of<T: RealField + Copy>(m: usize, n: usize, a: &[T], q: &mut [T], r: &mut 
 }
 
 fn eigh_of<T: Rounded>(n: usize, given: &[T], w: &mut [T], v: &mut [T], par: Par) {
-    if n == 0 {
+    if n == 0 || T::eigh_reduced(n, given, w, v, par) {
         return;
     }
     let a = columns(given, n, n, T::into);
@@ -238,8 +256,8 @@ fn eigh_of<T: Rounded>(n: usize, given: &[T], w: &mut [T], v: &mut [T], par: Par
     write(vectors.as_ref(), v, T::rounded);
 }
 
-fn svd_of<T: Rounded>(m: usize, n: usize, given: &[T], to: Svd<'_, T>, par: Par) {
-    if n == 0 {
+fn svd_of<T: Rounded>(m: usize, n: usize, given: &[T], mut to: Svd<'_, T>, par: Par) {
+    if n == 0 || T::svd_reduced(m, n, given, &mut to, par) {
         return;
     }
     let a = columns(given, m, n, T::into);
