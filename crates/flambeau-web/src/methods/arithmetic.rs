@@ -74,9 +74,6 @@ methods! { Arithmetic:
     pow(x: Tensor, exponent: Operand) -> Tensor { x.try_pow(exponent) }
     square(x: Tensor) -> Tensor { x.try_square() }
     rsub(x: Tensor, other: Operand) -> Tensor { x.try_rsub(other) }
-    clamp(x: Tensor, min: Operand, max: Operand) -> Tensor { x.try_clamp(min, max) }
-    clamp_min(x: Tensor, min: Operand) -> Tensor { x.try_clamp_min(min) }
-    clamp_max(x: Tensor, max: Operand) -> Tensor { x.try_clamp_max(max) }
     lerp(x: Tensor, end: Operand, weight: Operand) -> Tensor { x.try_lerp(end, weight) }
     softplus_with(x: Tensor, beta: f64, threshold: f64 = "20") -> Tensor { x.try_softplus_with(beta, threshold) }
     log_sigmoid(x: Tensor) -> Tensor { x.try_log_sigmoid() }

@@ -263,6 +263,20 @@ macro_rules! block_fn {
         #[cfg(target_arch = "wasm32")]
         $crate::host::block_fn!(@any $args $out [$x, $y] $t => $r, $body);
     } };
+    // Of three operands the last two are often numbers for all places.
+    (@loop $args:ident $out:ident [$x:ident, $y:ident, $z:ident] $t:ty => $r:ty, $body:expr) => { {
+        let [x, y, z] = [0, 1, 2].map(|number| <$t as Lanes>::slice($args[number]));
+        if y.len() == 1 && z.len() == 1 && x.len() > 1 {
+            let out = <$r as Lanes>::slice_mut($out);
+            let ($y, $z, x) = (y[0], z[0], &x[..out.len()]);
+            for i in 0..x.len() {
+                let $x = x[i];
+                out[i] = $body;
+            }
+        } else {
+            $crate::host::block_fn!(@any $args $out [$x, $y, $z] $t => $r, $body)
+        }
+    } };
     (@loop $args:ident $out:ident [$($arg:ident),*] $t:ty => $r:ty, $body:expr) => {
         $crate::host::block_fn!(@any $args $out [$($arg),*] $t => $r, $body)
     };

@@ -52,44 +52,6 @@ impl Tensor {
             other.into().beside(self).try_sub(self)
         }
 
-        /// x brought into [min, max]: `min(max(x, min), max)`, NaN where x or a bound is. Derivative: 1 where
-        /// min ≤ x ≤ max, else 0; a bound that was taken gets the gradient.
-        ///
-        /// ```
-        /// # use flambeau::prelude::*;
-        /// let x = Tensor::new([-2.0, 0.5, 2.0], &Device::cpu());
-        /// assert_eq!(x.clamp(-1.0, 1.0).to_string(), "tensor([-1.0000,  0.5000,  1.0000])");
-        /// ```
-        clamp / try_clamp(&self, min: impl Into<Operand>, max: impl Into<Operand>) -> Tensor {
-            self.try_clamp_min(min)?.try_clamp_max(max)
-        }
-
-        /// `max(x, min)`. Derivative: 1 where x ≥ min, else 0; min gets the gradient where it was taken.
-        ///
-        /// ```
-        /// # use flambeau::prelude::*;
-        /// assert_eq!(Tensor::new([-2.0, 2.0], &Device::cpu()).clamp_min(0.0).to_string(), "tensor([0., 2.])");
-        /// ```
-        clamp_min / try_clamp_min(&self, min: impl Into<Operand>) -> Tensor {
-            let min = min.into();
-            let known = min.is_number();
-            let min = min.beside(self);
-            self.try_lt(&min)?.or_nan(&min, known)?.try_where_cond(&min, self)
-        }
-
-        /// `min(x, max)`. Derivative: 1 where x ≤ max, else 0; max gets the gradient where it was taken.
-        ///
-        /// ```
-        /// # use flambeau::prelude::*;
-        /// assert_eq!(Tensor::new([-2.0, 2.0], &Device::cpu()).clamp_max(0.0).to_string(), "tensor([-2.,  0.])");
-        /// ```
-        clamp_max / try_clamp_max(&self, max: impl Into<Operand>) -> Tensor {
-            let max = max.into();
-            let known = max.is_number();
-            let max = max.beside(self);
-            self.try_gt(&max)?.or_nan(&max, known)?.try_where_cond(&max, self)
-        }
-
         /// Linear interpolation: `x + weight (end − x)`; from the end, `end − (1 − weight) (end − x)`, for weights from ½ on,
         /// so that a weight of 1 gives the end itself.
         ///
@@ -242,26 +204,15 @@ impl Tensor {
         }
     }
 
-    /// This condition, or that a bound is NaN; a number is known not to be, or is looked at.
-    #[track_caller]
-    fn or_nan(&self, bound: &Tensor, known: bool) -> Result<Tensor> {
-        if known || !bound.dtype().is_float() {
-            Ok(self.clone())
-        } else {
-            self.try_logical_or(bound.try_isnan()?)
-        }
-    }
-
     /// x to the power of a number, where that has a cheaper form than the general power.
     #[track_caller]
     fn power_of(&self, exponent: Scalar) -> Result<Option<Tensor>> {
         let float = self.dtype().is_float();
         let whole = float || (self.dtype().is_int() && matches!(exponent, Scalar::Int(_)));
-        let cube = || self.try_mul(self)?.try_mul(self);
         Ok(Some(match exponent.to_f64() {
             1.0 if whole => self.clone(),
             2.0 if whole => self.try_mul(self)?,
-            3.0 if whole => cube()?,
+            3.0 if whole => self.try_cube()?,
             0.5 if float => self.try_sqrt()?,
             -0.5 if float => self.try_rsqrt()?,
             -1.0 if float => self.try_reciprocal()?,

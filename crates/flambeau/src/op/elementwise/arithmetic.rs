@@ -123,6 +123,70 @@ elementwise! {
         example: "Tensor::new([1.0, 3.0], &device).minimum(2.0)" => "tensor([1., 2.])",
     }
 
+    /// `max(x, min)`; NaN where x or min is. Derivative: 1 where x ≥ min, else 0; min gets the gradient where it was taken.
+    CLAMP_MIN = clamp_min / try_clamp_min (x, min): Number {
+        cpu: if x < min || min.is_nan() { min } else { x },
+        int: x.max(min),
+        wgsl: "select({x}, {min}, (({x} < {min}) & fl_ordered({x}, {min})) | fl_is_nan({min}))",
+        wgsl_int: "max({x}, {min})",
+        helpers: [ORDERED, IS_NAN],
+        is_cheap: true,
+        saves: [x, min],
+        vjp(g, out): [taken(&x.try_lt(min)?, min)?.try_where_cond(0.0, g)?, taken(&x.try_lt(min)?, min)?.try_where_cond(g, 0.0)?],
+        domain: [(-2.0, 0.0), (0.1, 2.0)],
+        example: "Tensor::new([-2.0, 2.0], &device).clamp_min(0.0)" => "tensor([0., 2.])",
+    }
+
+    /// `min(x, max)`; NaN where x or max is. Derivative: 1 where x ≤ max, else 0; max gets the gradient where it was taken.
+    CLAMP_MAX = clamp_max / try_clamp_max (x, max): Number {
+        cpu: if x > max || max.is_nan() { max } else { x },
+        int: x.min(max),
+        wgsl: "select({x}, {max}, (({x} > {max}) & fl_ordered({x}, {max})) | fl_is_nan({max}))",
+        wgsl_int: "min({x}, {max})",
+        helpers: [ORDERED, IS_NAN],
+        is_cheap: true,
+        saves: [x, max],
+        vjp(g, out): [taken(&x.try_gt(max)?, max)?.try_where_cond(0.0, g)?, taken(&x.try_gt(max)?, max)?.try_where_cond(g, 0.0)?],
+        domain: [(-2.0, 0.0), (0.1, 2.0)],
+        example: "Tensor::new([-2.0, 2.0], &device).clamp_max(0.0)" => "tensor([-2.,  0.])",
+    }
+
+    /// x brought into [min, max]: `min(max(x, min), max)`, NaN where x or a bound is. Derivative: 1 where
+    /// min ≤ x ≤ max, else 0; a bound that was taken gets the gradient.
+    CLAMP = clamp / try_clamp (x, min, max): Number {
+        cpu: {
+            let raised = if x < min || min.is_nan() { min } else { x };
+            if raised > max || max.is_nan() { max } else { raised }
+        },
+        int: x.max(min).min(max),
+        wgsl: "fl_clamp({x}, {min}, {max})",
+        wgsl_int: "min(max({x}, {min}), {max})",
+        helpers: [ORDERED, IS_NAN, CLAMP_WGSL],
+        is_cheap: true,
+        saves: [x, min, max],
+        vjp(g, out): [
+            taken(&x.try_clamp_min(min)?.try_gt(max)?, max)?
+                .try_logical_or(taken(&x.try_lt(min)?, min)?)?
+                .try_where_cond(0.0, g)?,
+            taken(&x.try_clamp_min(min)?.try_gt(max)?, max)?
+                .try_where_cond(0.0, taken(&x.try_lt(min)?, min)?.try_where_cond(g, 0.0)?)?,
+            taken(&x.try_clamp_min(min)?.try_gt(max)?, max)?.try_where_cond(g, 0.0)?
+        ],
+        domain: [(-2.0, 2.0), (-0.9, -0.5), (0.5, 0.9)],
+        example: "Tensor::new([-2.0, 0.5, 2.0], &device).clamp(-1.0, 1.0)" => "tensor([-1.0000,  0.5000,  1.0000])",
+    }
+
+    /// `x · x · x`. Derivative: 3 x².
+    CUBE = cube / try_cube (x): Number {
+        cpu: Real::product(Real::product(x, x), x),
+        int: x.wrapping_mul(x).wrapping_mul(x),
+        wgsl: "({x} * {x} * {x})",
+        saves: [x],
+        vjp(g, out): [g * (x.square() * 3.0)],
+        domain: [(-2.0, 2.0)],
+        example: "Tensor::new([1.0, -2.0], &device).cube()" => "tensor([ 1., -8.])",
+    }
+
     /// `x − y ⌊x / y⌋`: x modulo y with the sign of y, as the operator `%`. Derivatives: 1 and −⌊x / y⌋.
     ///
     /// A float modulo zero is NaN; an integer modulo zero is 0.
@@ -188,6 +252,14 @@ fn outside(g: &Tensor, lost: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> 
     lost.try_where_cond(0.0, x.try_eq(y)?.try_where_cond(g * 0.5, g)?)
 }
 
+/// Was a bound taken: beyond it, or because it is NaN?
+fn taken(beyond: &Tensor, bound: &Tensor) -> Result<Tensor> {
+    match bound.dtype().is_float() {
+        true => beyond.try_logical_or(bound.try_isnan()?),
+        false => Ok(beyond.clone()),
+    }
+}
+
 /// `x^y`; [`Tensor::pow`] has the docs, and avoids it for exponents that have a cheaper form. Derivatives:
 /// y x^(y−1) and x^y log x, both with their limits at x = 0.
 pub(crate) static POW: Elementwise = Elementwise {
@@ -235,6 +307,13 @@ pub(crate) static POW: Elementwise = Elementwise {
     domain: &[(0.2, 3.0), (-2.0, 2.0)],
     tolerance: None,
 };
+
+const CLAMP_WGSL: &str = "
+fn fl_clamp(x: f32, low: f32, high: f32) -> f32 {
+    let raised = select(x, low, ((x < low) & fl_ordered(x, low)) | fl_is_nan(low));
+    return select(raised, high, ((raised > high) & fl_ordered(raised, high)) | fl_is_nan(high));
+}
+";
 
 /// Exact: each round takes a multiple of y that has at most 12 bits, in two products without rounding.
 const FMOD_WGSL: &str = "

@@ -237,11 +237,6 @@ impl<T: Into<crate::dtype::Scalar>> From<T> for Operand {
 }
 
 impl Operand {
-    /// Is it a number, and one: not NaN?
-    pub(crate) fn is_number(&self) -> bool {
-        matches!(self, Operand::Scalar(scalar) if !scalar.to_f64().is_nan())
-    }
-
     /// The operand as a tensor beside `other`: a number becomes a constant of that one's shape, and of the dtype
     /// promotion gives it.
     #[track_caller]
