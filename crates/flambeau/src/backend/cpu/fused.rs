@@ -48,6 +48,7 @@ pub(super) fn run(
         || super::take::run(kernel, inputs, &outputs, run)?
         || super::marks::run(kernel, inputs, &outputs, run)?
         || super::moves::run(kernel, inputs, &outputs, run)
+        || (!uses_no_register(kernel, inputs) && super::by_rows::run(kernel, inputs, &outputs, run))
     {
         return Ok(());
     }
@@ -455,7 +456,7 @@ impl<'a> Worker<'a> {
 
 /// For every instruction, the output that it can write to itself: if it is a primitive computed in the dtype that is stored,
 /// and nothing else needs its results.
-fn straight(kernel: &Fused) -> Vec<Option<usize>> {
+pub(super) fn straight(kernel: &Fused) -> Vec<Option<usize>> {
     let of = |position: usize| {
         let inst = &kernel.insts[position];
         let is_read = kernel.insts.iter().any(|other| other.args().contains(&position));
@@ -470,7 +471,7 @@ fn straight(kernel: &Fused) -> Vec<Option<usize>> {
 }
 
 /// What runs each of the primitives.
-fn functions(kernel: &Fused) -> Vec<Option<BlockFn>> {
+pub(super) fn functions(kernel: &Fused) -> Vec<Option<BlockFn>> {
     let of = |inst: &Inst| match &inst.kind {
         InstKind::Map { op, args } => {
             let dtypes: SmallVec<[DType; 3]> = args.iter().map(|&arg| kernel.insts[arg].dtype).collect();
@@ -519,7 +520,7 @@ fn is_constant(kind: &InstKind) -> bool {
     matches!(kind, InstKind::Constant { access, .. } if !access.has_zeros())
 }
 
-fn fill(block: &mut Block, value: Scalar, dtype: DType) {
+pub(super) fn fill(block: &mut Block, value: Scalar, dtype: DType) {
     match block {
         Block::Bool(values) => values.fill(value.to_f64() != 0.0),
         Block::U32(values) => values.fill(value.to_i64() as u32),

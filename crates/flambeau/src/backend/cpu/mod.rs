@@ -1,5 +1,7 @@
 //! The CPU backend: runs plans in cache-sized blocks, on all cores where there are threads.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod by_rows;
 mod fused;
 mod gather;
 #[cfg(not(target_arch = "wasm32"))]

@@ -8,7 +8,7 @@ use super::fused::{BLOCK, LARGE_BLOCK};
 use crate::backend::Run;
 use crate::dtype::DType;
 use crate::host::tiny::narrowed;
-use crate::host::{Aligned, Block, HostBuffer, share, widest};
+use crate::host::{Aligned, Block, HostBuffer, share};
 use crate::ir::ReduceKind;
 use crate::ir::access::Level;
 use crate::ir::kernel::{Fused, InstKind};
@@ -135,9 +135,10 @@ fn start(level: &Level, run: &Run) -> usize {
     level.offset.value(run.data) as usize
 }
 
-/// Σ (a − b)² for the rows `a` and as many columns as a tile of b has.
+/// Σ (a − b)² for the rows `a` and as many columns as a tile of b has. As in other products, multiplications and additions are one where the
+/// processor has that.
 #[inline(always)]
-fn summed<const R: usize>(a: [&[f64]; R], b: &[f64]) -> [[f64; COLUMNS]; R] {
+fn summed<const R: usize, const MERGED: bool>(a: [&[f64]; R], b: &[f64]) -> [[f64; COLUMNS]; R] {
     let (b, _) = b.as_chunks::<COLUMNS>();
     let a = a.map(|row| &row[..b.len()]);
     let mut totals = [[0.0; COLUMNS]; R];
@@ -145,24 +146,67 @@ fn summed<const R: usize>(a: [&[f64]; R], b: &[f64]) -> [[f64; COLUMNS]; R] {
         for i in 0..R {
             let x = a[i][k];
             for j in 0..COLUMNS {
-                totals[i][j] += (x - b[k][j]) * (x - b[k][j]);
+                let apart = x - b[k][j];
+                totals[i][j] =
+                    if MERGED { apart.mul_add(apart, totals[i][j]) } else { totals[i][j] + apart * apart };
             }
         }
     }
     totals
 }
 
-widest! {
+/// Declares a function by its body, which is told whether the processor merges multiplications and additions.
+macro_rules! merging {
+    (fn $name:ident($($arg:ident: $t:ty),*) { $plain:expr, $merged:expr }) => {
+        fn $name($($arg: $t),*) {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                fn wide($($arg: $t),*) {
+                    $merged
+                }
+                #[target_feature(enable = "avx512f,avx512vl,fma")]
+                fn widest($($arg: $t),*) {
+                    $merged
+                }
+                use std::arch::is_x86_feature_detected;
+                if is_x86_feature_detected!("fma") {
+                    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+                        // Safety: the processor has it.
+                        return unsafe { widest($($arg),*) };
+                    }
+                    if is_x86_feature_detected!("avx2") {
+                        // Safety: the processor has it.
+                        return unsafe { wide($($arg),*) };
+                    }
+                }
+            }
+            $plain
+        }
+    };
+}
+
+/// Does every processor of this kind merge them?
+const ALWAYS: bool = cfg!(target_arch = "aarch64");
+
+merging! {
     fn squares(a: &[f64], b: &[f64], sums: &mut [[f64; COLUMNS]; ROWS]) {
-        let length = a.len() / ROWS;
-        *sums = summed::<ROWS>(std::array::from_fn(|i| &a[i * length..(i + 1) * length]), b);
+        *sums = summed::<ROWS, ALWAYS>(rows_of(a), b),
+        *sums = summed::<ROWS, true>(rows_of(a), b)
     }
 }
 
-widest! {
+merging! {
     fn squares_of_row(a: &[f64], b: &[f64], sums: &mut [f64; COLUMNS]) {
-        [*sums] = summed([a], b);
+        [*sums] = summed::<1, ALWAYS>([a], b),
+        [*sums] = summed::<1, true>([a], b)
     }
+}
+
+#[inline(always)]
+fn rows_of(a: &[f64]) -> [&[f64]; ROWS] {
+    let length = a.len() / ROWS;
+    std::array::from_fn(|i| &a[i * length..(i + 1) * length])
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// The side of a tile: of f32 it is a line of the cache.
 const TILE: usize = 16;
+/// Rows of a strip, of which a column's are neighbours in memory: a few lines of the cache, which are read together.
+const STRIP: usize = 4 * TILE;
 /// Elements that are worth a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
@@ -89,8 +91,8 @@ impl Exchange {
     }
 
     fn run<T: Copy + Default + Send + Sync>(&self, from: &[T], to: &Disjoint<T>) {
-        // Strips of rows: a tile's side, or more where columns are short.
-        let height = (WORTH_A_THREAD / self.columns).next_multiple_of(TILE).max(TILE);
+        // Strips of rows, higher ones where columns are short.
+        let height = (WORTH_A_THREAD / self.columns).next_multiple_of(TILE).max(STRIP);
         let strips = self.rows.div_ceil(height);
         let matrices = product(self.others.iter().map(|other| other.size));
         let done: Result<(), ()> = share(matrices * strips, |number| {
@@ -102,8 +104,8 @@ impl Exchange {
                 matrix /= size;
             }
             let last = (first + height).min(self.rows);
-            for row in (first..last).step_by(TILE) {
-                for column in (0..self.columns).step_by(TILE) {
+            for column in (0..self.columns).step_by(TILE) {
+                for row in (first..last).step_by(TILE) {
                     let sizes = (TILE.min(last - row), TILE.min(self.columns - column));
                     let corner = start as usize + column * self.column + row;
                     self.tile(&from[corner..], to, result as usize + row * self.row + column, sizes);
