@@ -18,7 +18,6 @@ use crate::shape::product;
 use half::f16;
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Points per block: registers of a dozen instructions stay in the first-level cache.
 pub(super) const BLOCK: usize = 1024;
@@ -35,7 +34,7 @@ const FEWEST_COLUMNS: usize = 64;
 /// Runs the kernel and fills its outputs.
 pub(super) fn run(
     kernel: &Fused,
-    inputs: &[Arc<HostBuffer>],
+    inputs: &[&HostBuffer],
     outputs: &mut [HostBuffer],
     run: &Run,
 ) -> Result<()> {
@@ -65,7 +64,7 @@ pub(super) fn run(
 /// Computes some results after the other; those of the reduction may be `given`.
 fn in_blocks(
     kernel: &Fused,
-    inputs: &[Arc<HostBuffer>],
+    inputs: &[&HostBuffer],
     outputs: &[Output],
     run: &Run,
     block: usize,
@@ -93,7 +92,7 @@ fn in_blocks(
 }
 
 /// Points of a block. Where rows are about as long they are rows: within one, what is the same along it is one number.
-fn points_at_once(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> usize {
+fn points_at_once(kernel: &Fused, inputs: &[&HostBuffer]) -> usize {
     if uses_no_register(kernel, inputs) {
         return LARGE_BLOCK;
     }
@@ -190,7 +189,7 @@ impl<'a> Output<'a> {
 /// The registers of one thread.
 pub(super) struct Worker<'a> {
     pub kernel: &'a Fused,
-    pub inputs: &'a [Arc<HostBuffer>],
+    pub inputs: &'a [&'a HostBuffer],
     run: &'a Run<'a>,
     pub registers: Vec<Block>,
     /// Loads that need no register: their values lie together in an input, from this place on.
@@ -217,7 +216,7 @@ struct Lent {
 }
 
 impl<'a> Worker<'a> {
-    pub fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
+    pub fn new(kernel: &'a Fused, inputs: &'a [&'a HostBuffer], run: &'a Run<'a>) -> Self {
         let registers: Vec<_> = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
         let spread = if kernel.phases.is_empty() { Vec::new() } else { registers.clone() };
         let lent = vec![None; registers.len()];
@@ -501,7 +500,7 @@ fn is_for_primitives(kernel: &Fused, position: usize) -> bool {
 }
 
 /// Is it one primitive, of operands that lie in memory as it reads them?
-fn uses_no_register(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> bool {
+fn uses_no_register(kernel: &Fused, inputs: &[&HostBuffer]) -> bool {
     let mut primitives = 0;
     let plain = kernel.insts.iter().enumerate().all(|(position, inst)| match &inst.kind {
         InstKind::Load { access, operand } => inputs[*operand].view(0..0).is_some() && access.is_contiguous(),

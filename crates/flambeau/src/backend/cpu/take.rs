@@ -9,13 +9,12 @@ use crate::host::{Disjoint, HostBuffer, share};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
 use crate::shape::product;
-use std::sync::Arc;
 
 /// Elements that are worth a thread: copying fewer is done before another one has woken up.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 /// Runs the kernel if it takes elements and does nothing else; says whether it did.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> Result<bool> {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> Result<bool> {
     let ([named, taken], [_]) = (&kernel.insts[..], &kernel.outputs[..]) else { return Ok(false) };
     let (
         InstKind::Load { operand, access },
