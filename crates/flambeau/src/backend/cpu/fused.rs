@@ -334,7 +334,7 @@ impl<'a> Worker<'a> {
                 if self.mapped[position] && strip.is_one(access) {
                     let first = Strip { len: 1, repeated: None, varying: strip.varying.clone(), ..*strip };
                     self.registers[position].resize(1);
-                    first.load(access, &self.inputs[*operand], &mut self.registers[position]);
+                    first.load(access, self.inputs[*operand], &mut self.registers[position]);
                     return Ok(());
                 }
             }
@@ -402,7 +402,7 @@ impl<'a> Worker<'a> {
     fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
         let data = self.run.data;
         match &inst.kind {
-            InstKind::Load { operand, access } => strip.load(access, &self.inputs[*operand], out),
+            InstKind::Load { operand, access } => strip.load(access, self.inputs[*operand], out),
             InstKind::Constant { data_start, access } => {
                 fill(out, data[*data_start as usize], inst.dtype);
                 if access.has_zeros() {
@@ -441,7 +441,7 @@ impl<'a> Worker<'a> {
             InstKind::Gather { operand, access, index, stride, size } => {
                 let index = self.operand(inst, *index);
                 let gather = Gather { strip, access, index, stride: *stride, size: *size };
-                if let Some(index) = gather.load(&self.inputs[*operand], out) {
+                if let Some(index) = gather.load(self.inputs[*operand], out) {
                     let location = self.run.location(inst.node).to_string();
                     return Err(Error::IndexOutOfRange { op: "gather", index, size: *size, location });
                 }

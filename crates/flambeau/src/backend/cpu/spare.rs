@@ -194,7 +194,7 @@ impl Spare {
     fn take_back(&self, buffer: HostBuffer) {
         let bytes = size(&buffer);
         self.ledger.pooled(lent(&buffer));
-        if bytes < SMALL || bytes > MOST_KEPT || self.strategy == MemoryStrategy::Exact {
+        if !(SMALL..=MOST_KEPT).contains(&bytes) || self.strategy == MemoryStrategy::Exact {
             return self.ledger.destroyed_pooled(bytes);
         }
         let mut free = self.free();

@@ -23,7 +23,7 @@ pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], ru
     else {
         return Ok(false);
     };
-    let HostBuffer::I32(numbers) = &*inputs[*operand] else { return Ok(false) };
+    let HostBuffer::I32(numbers) = inputs[*operand] else { return Ok(false) };
     let (Some(names), Some(places)) = (Lines::of(access, kernel, run), Lines::of(places, kernel, run)) else {
         return Ok(false);
     };
@@ -31,7 +31,7 @@ pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], ru
         return Ok(false);
     };
     let taking = Taking { numbers, names, places, length, stride, size: *size };
-    let taken = match (&*inputs[*table], &outputs[0]) {
+    let taken = match (inputs[*table], &outputs[0]) {
         (HostBuffer::F16(from), Output::F16(to)) => taking.run(from, to),
         (HostBuffer::F32(from), Output::F32(to)) => taking.run(from, to),
         (HostBuffer::F64(from), Output::F64(to)) => taking.run(from, to),

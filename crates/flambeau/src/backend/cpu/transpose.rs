@@ -15,7 +15,7 @@ const WORTH_A_THREAD: usize = 1 << 14;
 /// Runs the kernel if it is such a copy; says whether it was one.
 pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> bool {
     let Some((operand, exchange)) = Exchange::of(kernel, run) else { return false };
-    match (&*inputs[operand], &outputs[0]) {
+    match (inputs[operand], &outputs[0]) {
         (HostBuffer::F32(from), Output::F32(to)) if exchange.pairs => {
             exchange.run(from.as_chunks::<2>().0, &to.pairs());
         }

@@ -244,7 +244,7 @@ impl Forward for ResNet {
     fn stages(&self) -> Vec<Stage<'_>> {
         let stem = Stage::new(&[&self.conv1, &self.bn1], |input| self.stem(input));
         let head = Stage::new(&[&self.fc], |x| self.head(x));
-        std::iter::once(stem).chain(self.blocks().map(|block| Stage::of(block))).chain([head]).collect()
+        std::iter::once(stem).chain(self.blocks().map(Stage::of)).chain([head]).collect()
     }
 
     #[track_caller]
