@@ -31,6 +31,7 @@ const ORDER: &[&str] = &[
     "backend",
     "engine",
     "device",
+    "rehearsal",
     "reference",
     "complex",
     "fft",

@@ -2,7 +2,7 @@
 
 use crate::device;
 use crate::output::{Output, megabytes};
-use flambeau::{Device, Result, enumerate_adapters};
+use flambeau::{Device, MemoryStrategy, Result, enumerate_adapters};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -41,7 +41,10 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         "features": chosen.features(),
         "matrix_units": chosen.matrix_units(),
         "limits": limits.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect::<serde_json::Map<_, _>>(),
-        "memory": memory.map(|memory| json!({ "in_use": memory.in_use, "peak": memory.peak, "pooled": memory.pooled })),
+        "memory": {
+            "in_use": memory.in_use, "peak": memory.peak, "pooled": memory.pooled,
+            "strategy": chosen.memory_strategy().to_string(), "limit": chosen.memory_limit(),
+        },
     });
     let mut lines = vec![format!("device: {} ({})", chosen, chosen.name())];
     if !chosen.is_cpu() {
@@ -51,13 +54,16 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         lines.extend(chosen.matrix_units().map(|units| format!("  matrix units: {units}")));
     }
     lines.extend(limits.iter().map(|(name, value)| format!("  {name}: {value}")));
-    if let Some(memory) = memory {
-        lines.push(format!(
-            "  memory: {} in use, {} pooled",
-            megabytes(memory.in_use),
-            megabytes(memory.pooled)
-        ));
-    }
+    lines.push(format!(
+        "  memory: {} in use, {} pooled; buffers are {}{}",
+        megabytes(memory.in_use),
+        megabytes(memory.pooled),
+        match chosen.memory_strategy() {
+            MemoryStrategy::Exact => "given back at once (exact)",
+            _ => "kept for reuse (pooled)",
+        },
+        chosen.memory_limit().map(|limit| format!(", at most {}", megabytes(limit))).unwrap_or_default()
+    ));
     if adapters.is_empty() {
         let advice =
             "A GPU needs its Vulkan, Metal or DX12 driver; on Debian: apt install mesa-vulkan-drivers";

@@ -1,11 +1,11 @@
 //! The models that can be trained: what a model file says about the model in it, and how it is built from that.
 
 use flambeau::data::augment::{Augment, Normalize};
-use flambeau::nn::Part;
 use flambeau::nn::models::{
     Cnn, CnnOptions, Gpt, GptConfig, Mlp, MlpActivation, MlpOptions, ResNet, ResNetDepth, ResNetOptions,
     ResNetStem,
 };
+use flambeau::nn::{Part, Stage};
 use flambeau::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,11 @@ impl Module for Normalised {
 }
 
 impl Forward for Normalised {
+    fn stages(&self) -> Vec<Stage<'_>> {
+        let normalize = Stage::new(&[], |pictures| self.normalize.apply(pictures, &Generator::new(0)));
+        std::iter::once(normalize).chain(self.model.stages()).collect()
+    }
+
     fn try_forward(&self, pictures: &Tensor) -> Result<Tensor> {
         // Nothing is drawn from the generator.
         self.model.try_forward(&self.normalize.apply(pictures, &Generator::new(0))?)
@@ -75,6 +80,11 @@ impl Forward for Normalised {
 impl Architecture {
     /// The model, with first values from the default generator.
     pub fn build(&self, device: &Device) -> Result<Box<dyn Forward>> {
+        self.build_apart(device, device)
+    }
+
+    /// The same with its parameters on a device of their own, apart from the one where it takes its inputs.
+    pub fn build_apart(&self, device: &Device, inputs: &Device) -> Result<Box<dyn Forward>> {
         Ok(match self {
             Architecture::Mlp { sizes, tanh } => {
                 let activation = if *tanh { MlpActivation::Tanh } else { MlpActivation::Relu };
@@ -91,7 +101,7 @@ impl Architecture {
                 match normalise {
                     None => Box::new(model),
                     Some(Normalisation { mean, deviation }) => Box::new(Normalised {
-                        normalize: Normalize::new(mean, deviation, device)?,
+                        normalize: Normalize::new(mean, deviation, inputs)?,
                         model: Box::new(model),
                     }),
                 }

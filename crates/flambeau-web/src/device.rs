@@ -97,11 +97,10 @@ pub fn device_info(number: u32) -> Result<String, JsError> {
 #[wasm_bindgen]
 pub fn device_memory(number: u32) -> Result<String, JsError> {
     let memory = device(number)?.memory();
-    let of = |number: fn(&flambeau::MemoryStats) -> u64| memory.as_ref().map(number).unwrap_or(0);
     Ok(json!({
-        "inUse": of(|memory| memory.in_use),
-        "peak": of(|memory| memory.peak),
-        "pooled": of(|memory| memory.pooled),
+        "inUse": memory.in_use,
+        "peak": memory.peak,
+        "pooled": memory.pooled,
         "tensors": handles::live(),
     })
     .to_string())

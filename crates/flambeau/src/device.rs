@@ -5,8 +5,10 @@
 
 use crate::backend::Backend;
 use crate::backend::cpu::Cpu;
+use crate::dtype::DType;
 use crate::engine::Engine;
 use crate::error::{Error, Result, expect};
+use crate::memory::{MemoryStats, MemoryStrategy};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -14,8 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use crate::{
     backend::Buffer,
     backend::wgpu::Gpu,
-    backend::wgpu::runtime::{AdapterDescription, GpuConfig, GpuStats, KernelTiming, MemoryStats, Runtime},
-    dtype::DType,
+    backend::wgpu::runtime::{AdapterDescription, GpuConfig, GpuStats, KernelTiming, Runtime},
     op::Meta,
     shader::storage_bytes,
     shape::Shape,
@@ -25,6 +26,16 @@ use crate::{
 
 /// The environment variable that overrides the choice of [`Device::best`].
 const CHOICE: &str = "FLAMBEAU_DEVICE";
+
+/// How a CPU device of one's own is run, see [`Device::cpu_with`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuConfig {
+    /// The most bytes that all buffers together may take, those kept for reuse included: above it an allocation is an error
+    /// that names the sizes.
+    pub memory_limit: Option<u64>,
+    /// What becomes of buffers that nothing needs any more.
+    pub memory_strategy: MemoryStrategy,
+}
 
 /// A CPU or a GPU. Cheap to clone; two handles are equal when they are the same device.
 #[derive(Clone)]
@@ -40,10 +51,25 @@ impl Device {
         Device(Arc::new(Inner { backend, engine: Engine::default() }))
     }
 
-    /// The CPU. There is one per process.
+    /// The CPU. There is one per process, without a limit to its memory; [`cpu_with`](Device::cpu_with) makes others.
     pub fn cpu() -> Device {
         static CPU: OnceLock<Device> = OnceLock::new();
         CPU.get_or_init(|| Device::new(Backend::Cpu(Cpu::default()))).clone()
+    }
+
+    /// A CPU device apart from [`cpu`](Device::cpu), with memory of its own: to hold a run within a limit, or to see what it takes.
+    ///
+    /// ```
+    /// # use flambeau::{CpuConfig, prelude::*};
+    /// let device = Device::cpu_with(&CpuConfig { memory_limit: Some(1 << 20), ..CpuConfig::default() });
+    /// Tensor::ones([1000], &device).exp().eval()?;
+    /// let error = Tensor::ones([1000, 1000], &device).exp().eval().unwrap_err();
+    /// assert!(matches!(error, Error::OutOfMemory { requested: 4_000_000, limit: Some(1_048_576), .. }), "{error}");
+    /// assert_eq!(device.memory().peak, 4000);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn cpu_with(config: &CpuConfig) -> Device {
+        Device::new(Backend::Cpu(Cpu::new(config.memory_strategy, config.memory_limit)))
     }
 
     /// A CPU apart from the others, for graphs that only the interpreter looks at: nothing else evaluates them.
@@ -118,17 +144,47 @@ impl Device {
 
     /// The device with this name: `cpu`, `gpu`, `gpu:<index>` or `software`.
     pub async fn named(name: &str) -> Result<Device> {
+        Device::named_within(name, None).await
+    }
+
+    /// The device with this name, or the one that [`best`](Device::best) would give, opened anew with a limit to its memory: an
+    /// allocation above it is an error that names the bytes.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// # flambeau::block_on(async {
+    /// let device = Device::within(Some("cpu"), 1000).await?;
+    /// assert_eq!(device.memory_limit(), Some(1000));
+    /// assert!(Tensor::zeros([1000], &device).exp().eval().is_err());
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    pub async fn within(name: Option<&str>, memory_limit: u64) -> Result<Device> {
+        let asked = name.map(str::to_owned).or_else(|| std::env::var(CHOICE).ok());
+        if let Some(name) = asked {
+            return Device::named_within(&name, Some(memory_limit)).await;
+        }
+        let gpu = Device::named_within("gpu", Some(memory_limit)).await;
+        Ok(gpu.unwrap_or_else(|error| {
+            log::info!("no GPU is used: {error}");
+            Device::cpu_with(&CpuConfig { memory_limit: Some(memory_limit), ..CpuConfig::default() })
+        }))
+    }
+
+    async fn named_within(name: &str, memory_limit: Option<u64>) -> Result<Device> {
+        #[cfg(feature = "gpu")]
+        let config = GpuConfig { memory_limit, ..GpuConfig::default() };
         let index = name.strip_prefix("gpu:").and_then(|index| index.parse::<usize>().ok());
         match (name, index) {
-            ("cpu", _) => Ok(Device::cpu()),
+            ("cpu", _) => Ok(match memory_limit {
+                None => Device::cpu(),
+                Some(_) => Device::cpu_with(&CpuConfig { memory_limit, ..CpuConfig::default() }),
+            }),
             #[cfg(feature = "gpu")]
-            ("gpu", _) => Device::first_gpu().await,
+            ("gpu", _) => Device::gpu(&config).await,
             #[cfg(feature = "gpu")]
-            ("software", _) => Device::gpu(&GpuConfig { allow_software: true, ..GpuConfig::default() }).await,
+            ("software", _) => Device::gpu(&GpuConfig { allow_software: true, ..config }).await,
             #[cfg(feature = "gpu")]
-            (_, Some(index)) => {
-                Device::gpu(&GpuConfig { adapter_index: Some(index), ..GpuConfig::default() }).await
-            }
+            (_, Some(index)) => Device::gpu(&GpuConfig { adapter_index: Some(index), ..config }).await,
             _ => Err(Error::argument("device", format!("{name} is none of cpu, gpu, gpu:<index>, software"))),
         }
     }
@@ -197,6 +253,60 @@ impl Device {
         }
     }
 
+    /// The ledger of the device's memory: every byte of its buffers.
+    ///
+    /// ```
+    /// # use flambeau::{CpuConfig, prelude::*};
+    /// let device = Device::cpu_with(&CpuConfig::default());
+    /// let x = Tensor::new([1.0, 2.0], &device);
+    /// assert_eq!(device.memory().in_use, 8);
+    /// drop(x);
+    /// assert_eq!((device.memory().in_use, device.memory().peak), (0, 8));
+    /// ```
+    pub fn memory(&self) -> MemoryStats {
+        match &self.0.backend {
+            Backend::Cpu(cpu) => cpu.memory(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().memory(),
+        }
+    }
+
+    /// Lets [`MemoryStats::peak`] start again from what is in use now.
+    pub fn reset_peak_memory(&self) {
+        match &self.0.backend {
+            Backend::Cpu(cpu) => cpu.reset_peak_memory(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().reset_peak_memory(),
+        }
+    }
+
+    /// The most bytes that its buffers may take, if it was opened with a limit.
+    pub fn memory_limit(&self) -> Option<u64> {
+        match &self.0.backend {
+            Backend::Cpu(cpu) => cpu.memory_limit(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().config().memory_limit,
+        }
+    }
+
+    /// What becomes of buffers that nothing needs any more: `Pooled` or `Exact`.
+    pub fn memory_strategy(&self) -> MemoryStrategy {
+        match &self.0.backend {
+            Backend::Cpu(cpu) => cpu.memory_strategy(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().config().memory_strategy,
+        }
+    }
+
+    /// Gives the memory that is kept for reuse back to the system.
+    pub fn trim(&self) {
+        match &self.0.backend {
+            Backend::Cpu(cpu) => cpu.trim(),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().trim(),
+        }
+    }
+
     /// The WGSL of every shader compiled so far, for tests that validate it; none on the CPU.
     #[doc(hidden)]
     pub fn shader_sources(&self) -> Vec<String> {
@@ -205,6 +315,11 @@ impl Device {
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.runtime().shader_sources(),
         }
+    }
+
+    /// Bytes of an element in its memory.
+    pub(crate) fn element_bytes(&self, dtype: DType) -> u64 {
+        self.0.backend.element_bytes(dtype)
     }
 
     pub(crate) fn backend(&self) -> &Backend {
@@ -269,18 +384,6 @@ impl Device {
         self.as_gpu().map(|gpu| gpu.runtime().stats())
     }
 
-    /// The ledger of GPU memory.
-    pub fn memory(&self) -> Option<MemoryStats> {
-        self.as_gpu().map(|gpu| gpu.runtime().memory())
-    }
-
-    /// Lets [`MemoryStats::peak`] start again from what is in use now.
-    pub fn reset_peak_memory(&self) {
-        if let Some(gpu) = self.as_gpu() {
-            gpu.runtime().reset_peak_memory();
-        }
-    }
-
     /// Times every kernel on the GPU from now on, until [`take_trace`](Device::take_trace). An error on the CPU and on
     /// adapters without timestamps. A trace that is off costs nothing.
     ///
@@ -327,13 +430,6 @@ impl Device {
     pub fn refuse_allocation(&self, nth: u64) {
         if let Some(gpu) = self.as_gpu() {
             gpu.runtime().refuse_allocation(nth);
-        }
-    }
-
-    /// Gives pooled GPU memory back to the driver.
-    pub fn trim(&self) {
-        if let Some(gpu) = self.as_gpu() {
-            gpu.runtime().trim();
         }
     }
 

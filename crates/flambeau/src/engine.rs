@@ -5,6 +5,7 @@ use crate::backend::{Buffer, Demand, ReadRequest, Results, Run, Transfer, Witnes
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::memory::{Ledger, Rehearsed};
 use crate::op::Op;
 use crate::op::elementwise::SELECT;
 use crate::plan::Plan;
@@ -208,6 +209,21 @@ fn witnesses(snapshot: &Snapshot) -> Vec<(Arc<Witness>, bool)> {
     witnesses
 }
 
+/// Sets this thread's unevaluated nodes apart: nothing evaluates them with others until they are put back.
+pub(crate) fn take_pending() -> Pending {
+    Pending(PENDING.take())
+}
+
+/// Unevaluated nodes, by engine.
+pub(crate) struct Pending(FxHashMap<u64, Vec<Weak<Node>>>);
+
+impl Pending {
+    /// Puts them back; what has gathered meanwhile is forgotten.
+    pub fn put_back(self) {
+        PENDING.set(self.0);
+    }
+}
+
 impl Device {
     /// Counts of evaluations and of the plan cache.
     pub fn plan_stats(&self) -> PlanStats {
@@ -248,7 +264,14 @@ impl Device {
 
     /// Makes memory for values given by the host.
     pub(crate) fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Storage> {
-        let buffer = self.backend().upload(dtype, bytes)?;
+        let buffer = match self.rehearsed_ledger() {
+            None => self.backend().upload(dtype, bytes)?,
+            Some(ledger) => {
+                let elements = (bytes.len() / dtype.size()) as u64;
+                let bytes = elements * self.backend().element_bytes(dtype);
+                Buffer::Phantom(self.backend().phantom(bytes, &ledger))
+            }
+        };
         Ok(Storage { buffer, witness: None, guarded: true })
     }
 
@@ -286,13 +309,30 @@ impl Device {
         let all: Vec<Value> = updates.iter().chain(wanted).cloned().collect();
         let (mut snapshot, known, number) = {
             let mut plans = lock(&self.engine().plans);
+            let before = plans.stats;
             let (snapshot, known) = plans.capture(&all);
+            if Rehearsed::is_under_way() {
+                plans.stats = before;
+            }
             if snapshot.targets.is_empty() {
                 return Ok(0);
             }
             plans.runs += 1;
             (snapshot, known, plans.runs)
         };
+        if let Some(ledger) = self.rehearsed_ledger() {
+            self.rehearse(snapshot, known, &ledger)?;
+            return match updates.is_empty() || demand != Demand::Step {
+                true => Ok(number),
+                false => {
+                    Rehearsed::note_update();
+                    Err(Error::argument("step", "a rehearsed step moves nothing"))
+                }
+            };
+        }
+        if snapshot.inputs.iter().any(|input| input.buffer.is_phantom()) {
+            return Err(Error::argument("eval", "a value that was made in a rehearsal has no numbers"));
+        }
         let witnesses = witnesses(&snapshot);
         let cached = match known {
             Some(cached) => cached,
@@ -300,11 +340,7 @@ impl Device {
         };
         cached.last_run.store(number, Relaxed);
         let Cached { plan, compiled, key, .. } = &*cached;
-        let input = |index: usize| snapshot.inputs[index].buffer.clone();
-        let inputs: Vec<Buffer> = match key {
-            Some(key) => key.inputs.iter().map(|&index| input(index as usize)).collect(),
-            None => (0..snapshot.inputs.len()).map(input).collect(),
-        };
+        let inputs = inputs_of(&snapshot, key.as_ref());
         snapshot.data.extend(key.iter().flat_map(|key| &key.literals));
         let run = Run {
             plan,
@@ -340,9 +376,40 @@ impl Device {
         Ok(number)
     }
 
-    /// Makes the plan of a graph that was not in the cache, and puts it in. Of two threads that make the same plan, the
-    /// first to be done is remembered.
-    fn new_plan(&self, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
+    /// The ledger of this device in the rehearsal of this thread, if there is one.
+    pub(crate) fn rehearsed_ledger(&self) -> Option<Arc<Ledger>> {
+        Rehearsed::ledger(self.engine().id, || self.memory())
+    }
+
+    /// Makes the plan, enters what its run would allocate and free, and gives the nodes buffers without memory.
+    #[inline(never)] // A page fetches it when it estimates.
+    fn rehearse(
+        &self,
+        mut snapshot: Snapshot,
+        known: Option<Arc<Cached>>,
+        ledger: &Arc<Ledger>,
+    ) -> Result<()> {
+        let made = match &known {
+            Some(_) => None,
+            None => Some(self.planned(&mut snapshot)?),
+        };
+        let (plan, key) = match (&known, &made) {
+            (Some(cached), _) => (&cached.plan, cached.key.as_ref()),
+            (None, Some((plan, key))) => (plan, key.as_ref()),
+            (None, None) => return Ok(()),
+        };
+        let buffers = self.backend().rehearse(plan, &inputs_of(&snapshot, key), ledger)?;
+        for (node, first) in &snapshot.targets {
+            let outputs = buffers[*first..*first + node.outputs.len()].iter();
+            let storage =
+                |buffer: &Buffer| Arc::new(Storage { buffer: buffer.clone(), witness: None, guarded: true });
+            node.fill(outputs.map(storage).collect::<SmallVec<_>>());
+        }
+        Ok(())
+    }
+
+    /// The plan of a graph that was not in the cache, and what leads to it.
+    fn planned(&self, snapshot: &mut Snapshot) -> Result<(Plan, Option<KeyMap>)> {
         if snapshot.graph().has_placeholder() {
             return Err(Error::read_in_vmap());
         }
@@ -360,9 +427,26 @@ impl Device {
                 eprintln!("{}", self.backend().shaders(&plan)?);
             }
         }
+        Ok((plan, key))
+    }
+
+    /// Makes the plan of a graph that was not in the cache, and puts it in. Of two threads that make the same plan, the
+    /// first to be done is remembered.
+    fn new_plan(&self, snapshot: &mut Snapshot) -> Result<Arc<Cached>> {
+        let (plan, key) = self.planned(snapshot)?;
         let compiled = self.backend().compile(&plan)?;
         let made = Arc::new(Cached { plan, key, compiled, last_run: AtomicU64::new(0) });
         Ok(lock(&self.engine().plans).insert(&snapshot.recorded, made))
+    }
+
+    /// Zeros in the place of values, by way of the memory through which a GPU's values are read.
+    fn rehearsed_read(&self, requests: &[ReadRequest], ledger: &Arc<Ledger>) -> Transfer {
+        if !self.is_cpu() {
+            let bytes =
+                |request: &ReadRequest| request.numel as u64 * self.backend().element_bytes(request.dtype);
+            drop(self.backend().phantom(requests.iter().map(bytes).sum(), ledger));
+        }
+        Transfer::Done(requests.iter().map(|request| vec![0; request.numel * request.dtype.size()]).collect())
     }
 
     /// The values in host layout; evaluates them first. Several are read in one wait.
@@ -380,8 +464,20 @@ impl Device {
             let Storage { buffer, witness, guarded } = (*storage).clone();
             requests.push(ReadRequest { buffer, dtype, numel, witness, guarded });
         }
-        let transfer = self.backend().begin_read(&requests);
+        let transfer = match self.rehearsed_ledger() {
+            None => self.backend().begin_read(&requests),
+            Some(ledger) => self.rehearsed_read(&requests, &ledger),
+        };
         Ok(Reading { device: self.clone(), requests, transfer })
+    }
+}
+
+/// The memory that a plan reads, in its order.
+fn inputs_of(snapshot: &Snapshot, key: Option<&KeyMap>) -> Vec<Buffer> {
+    let input = |index: usize| snapshot.inputs[index].buffer.clone();
+    match key {
+        Some(key) => key.inputs.iter().map(|&index| input(index as usize)).collect(),
+        None => (0..snapshot.inputs.len()).map(input).collect(),
     }
 }
 

@@ -125,6 +125,16 @@ pub enum Error {
         /// The limit that was hit, where one is known.
         limit: Option<u64>,
     },
+    /// No way was found to train within a limit of memory.
+    #[error("a training step needs {needed} bytes, the limit is {limit}: {advice}")]
+    DoesNotFit {
+        /// The least bytes that any of the ways tried would need.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+        /// What takes most of it, and what to change.
+        advice: String,
+    },
     /// A device limit would be exceeded.
     #[error("{what} is {requested}, above the device's limit {limit_name} = {limit}")]
     Limit {

@@ -55,6 +55,7 @@ pub mod optim;
 mod plan;
 pub mod random;
 pub mod reference;
+mod rehearsal;
 mod rng;
 pub mod selftest;
 #[doc(hidden)]
@@ -68,10 +69,10 @@ pub mod train;
 pub use backend::wgpu::runtime::PipelineStore;
 #[cfg(feature = "gpu")]
 pub use backend::wgpu::runtime::{
-    AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MatrixUnits, MemoryStats,
+    AdapterDescription, AdapterKind, GpuConfig, GpuStats, KernelTiming, KernelWork, MatrixUnits,
     PowerPreference, Specialise, Subgroups, enumerate_adapters,
 };
-pub use device::Device;
+pub use device::{CpuConfig, Device};
 pub use dtype::{DType, Element, Scalar};
 pub use engine::{PlanStats, Reading};
 pub use error::{Error, Result};
@@ -79,6 +80,7 @@ pub use error::{Error, Result};
 pub use host::user_cache;
 #[cfg(feature = "gpu")]
 pub use ir::{GpuSize, Precision};
+pub use memory::{MemoryStats, MemoryStrategy};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
 pub use rng::{Generator, manual_seed};

@@ -107,9 +107,8 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
     if let Some(group) = &summary.group {
         lines.push(members::line(group, ended.group.0));
     }
-    if let Some(memory) = device.memory() {
-        lines.push(format!("GPU memory: at most {}", output::megabytes(memory.peak)));
-    }
+    let peak = device.memory().peak;
+    lines.push(format!("memory of the device: at most {}", output::megabytes(peak)));
     lines.push("wrote".into());
     lines.extend(files.iter().map(|file| format!("  {}", file.display())));
     lines.extend(next_step(run, &files[0]).map(|command| format!("try it: {command}")));
@@ -120,7 +119,7 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
         "steps": summary.steps, "epochs": summary.history.len(), "parameters": ended.model.parameter_count(),
         "seconds": summary.seconds, "samples_per_second": summary.samples_per_second,
         "seconds_waiting_for_data": summary.seconds_waiting_for_data,
-        "group": group, "resumed_from": ended.resumed_from, "damaged_checkpoints": ended.damaged, "files": files,
+        "memory": { "peak": peak, "limit": device.memory_limit(), "fitting": ended.fitting }, "group": group, "resumed_from": ended.resumed_from, "damaged_checkpoints": ended.damaged, "files": files,
     });
     if run.output.json {
         lines.iter().for_each(|line| run.output.say(line));

@@ -14,12 +14,13 @@ use crate::task::{Feeding, HostData, Preset, Recipe, Task};
 use flambeau::autograd::is_grad_enabled;
 use flambeau::data::DataLoader;
 use flambeau::io::Checkpoints;
+use flambeau::nn::OutOfCore;
 use flambeau::nn::loss::CrossEntropyLoss;
 use flambeau::optim::scheduler::OneCycleLr;
 use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
 use flambeau::train::metrics::correct;
-use flambeau::train::{Outcome, SchedulePer, Stop, Summary, Trainer, recovering};
+use flambeau::train::{Fitting, Outcome, SchedulePer, Stop, Summary, Trainer, recovering};
 use members::Member;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -86,6 +87,14 @@ pub struct Options {
     /// Threads that make batches on the host; with 0 the data set lies in the device's memory.
     #[arg(long, default_value_t = 0)]
     workers: usize,
+    /// The most memory that the device's buffers may take, as in 200MB or 1.5GiB. What a step needs is estimated before the run,
+    /// and kept below it: batches in pieces, activations computed again, optimizer's state and parameters in host memory. The data
+    /// stays in host memory.
+    #[arg(long, value_name = "BYTES", value_parser = bytes, conflicts_with_all = ["group", "devices"])]
+    memory_limit: Option<u64>,
+    /// Let batch norm normalise each piece of a batch by itself where --memory-limit cuts batches.
+    #[arg(long, requires = "memory_limit")]
+    statistics_by_piece: bool,
     /// Train with others: mpi (with the processes that mpirun has started), or threads:N (N members in this process).
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
@@ -131,6 +140,8 @@ struct Ended {
     damaged: Vec<PathBuf>,
     /// The kind of group, and what each of its members says of its traffic.
     group: (&'static str, Vec<Value>),
+    /// How it was kept within a limit of memory.
+    fitting: Option<Fitting>,
 }
 
 /// Trains, writes the files, and says how it went.
@@ -172,7 +183,7 @@ async fn run_member(
     }
     let run = Run { options, output, task, preset, recipe, optimizer, data, architecture, out };
     interrupt::listen();
-    let open = async || device::choose(choice).await;
+    let open = async || device::choose_within(choice, options.memory_limit).await;
     let mut attempt = async |device: &Device, losses| {
         if losses == 0 {
             device::mention_cpu(device, choice, output);
@@ -191,6 +202,26 @@ async fn run_member(
         finish::finish(&run, &mut ended).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number of bytes as people write it: 200MB, 1.5 GiB, 65536.
+fn bytes(text: &str) -> std::result::Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("`{unit}` is no unit of bytes; take e.g. 200MB or 1.5GiB")),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 => Ok((number * factor) as u64),
+        _ => Err(format!("`{text}` is no number of bytes; take e.g. 200MB")),
+    }
 }
 
 /// The model with the dropout asked for.
@@ -234,7 +265,9 @@ fn outcome(logits: &Tensor, labels: &Tensor, label_smoothing: f64) -> Result<Out
 impl Run<'_> {
     fn feeding(&self) -> Feeding {
         let batch = self.options.batch.map_or(self.preset.batch, |batch| batch as usize);
-        Feeding { batch, workers: self.options.workers, seed: self.options.seed }
+        // Within a limit of memory the data is made on the host, as it would be by a thread.
+        let least = usize::from(self.options.memory_limit.is_some());
+        Feeding { batch, workers: self.options.workers.max(least), seed: self.options.seed }
     }
 
     /// Trains on one device, from the newest checkpoint if the run is to be resumed or a device was lost before.
@@ -242,7 +275,12 @@ impl Run<'_> {
         let (options, kind) = (self.options, members::kind(member));
         let rank = member.as_ref().map_or(0, Member::rank);
         flambeau::manual_seed(options.seed);
-        let model: Arc<dyn Forward> = self.architecture.build(device)?.into();
+        let model: Arc<dyn Forward> = match options.memory_limit {
+            None => self.architecture.build(device)?.into(),
+            Some(_) => {
+                Arc::new(OutOfCore::new(self.architecture.build_apart(&Device::cpu(), device)?, device))
+            }
+        };
         let parameters = model.parameter_count();
         let mut optimizer = self.optimizer.make(model.parameters())?;
         let (mut train, mut test) = self.data.loaders(&self.architecture, self.feeding(), device)?;
@@ -294,6 +332,12 @@ impl Run<'_> {
         if let Some(norm) = self.preset.clip {
             trainer = trainer.with_clip_grad_norm(norm);
         }
+        if let Some(limit) = options.memory_limit {
+            trainer = trainer.with_memory_limit(limit);
+        }
+        if options.statistics_by_piece {
+            trainer = trainer.with_statistics_by_piece();
+        }
         if options.amp {
             trainer = trainer.with_amp(GradScaler::try_with_options(Default::default(), device)?);
         }
@@ -314,9 +358,10 @@ impl Run<'_> {
         };
         let summary = trainer.fit(&mut train, Some(&mut test), loss).await?;
         let group = (kind, members::gather(&trainer, &summary).await?);
+        let fitting = trainer.fitting().cloned();
         let (device, model) = (device.clone(), trainer.into_model());
         let damaged = std::mem::take(&mut *damaged.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Ended { device, model, test, summary, resumed_from, damaged, group })
+        Ok(Ended { device, model, test, summary, resumed_from, damaged, group, fitting })
     }
 
     /// What to do about a run that cannot go on.

@@ -64,6 +64,9 @@ impl Watch {
                 self.damaged.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
             }
             Event::Resumed(step) => self.say(&format!("resumed after step {step}")),
+            Event::Fitted(fitting) => {
+                self.say(&format!("{}\n{fitting}", fitting.estimate));
+            }
             Event::Logged(progress) => self.logged(progress),
             Event::EpochEnded(report) => self.epoch_ended(report),
             _ => {}
@@ -91,9 +94,8 @@ impl Watch {
         let mut parts = vec![format!("loss {:.4}", progress.loss)];
         parts.extend(progress.metrics.iter().map(|(name, value)| format!("{name} {}", percent(*value))));
         parts.push(format!("{:.0} samples/s", progress.samples_per_second));
-        if let Some(memory) = self.device.memory() {
-            parts.push(format!("GPU memory {}", megabytes(memory.in_use + memory.pooled)));
-        }
+        let memory = self.device.memory();
+        parts.push(format!("memory {}", megabytes(memory.in_use + memory.pooled)));
         parts.push(format!("{} left", duration(progress.seconds_left)));
         let text = parts.join("  ");
         if let Some(bar) = &self.bar {

@@ -180,3 +180,36 @@ fn mixed_precision_learns_as_well_and_goes_on_bit_for_bit() {
     );
     assert!(message.contains("AdamW"), "{message}");
 }
+
+/// The run is estimated and kept within a limit, and takes the steps of the run without one.
+#[test]
+fn a_memory_limit_is_kept() {
+    let folder = Folder::new("limit");
+    for device in ["cpu", "software"] {
+        let steps = ["train", "mnist", "--model", "mlp", "--max-steps", "30", "--device", device];
+        let free = json(folder.path(), &[&steps[..], &["--out", "free", "--workers", "1"]].concat());
+        let limited =
+            json(folder.path(), &[&steps[..], &["--out", "limited", "--memory-limit", "1.6MB"]].concat());
+        let memory = &limited["memory"];
+        assert!(memory["peak"].as_u64().unwrap() <= 1_600_000 && memory["limit"] == 1_600_000, "{memory}");
+        assert!(free["memory"]["peak"].as_u64().unwrap() > 2_000_000, "{}", free["memory"]);
+        assert_ne!(memory["fitting"]["placement"]["parameters"], "on-device", "{memory}");
+        assert!(!memory["fitting"]["too_large"].as_array().unwrap().is_empty(), "{memory}");
+        let difference = free["test_loss"].as_f64().unwrap() - limited["test_loss"].as_f64().unwrap();
+        assert!(difference.abs() < 1e-4, "{free} {limited}");
+        // What was written is an ordinary model.
+        let evaluated = json(folder.path(), &["eval", "limited/model.safetensors", "--task", "mnist"]);
+        let difference = evaluated["test_loss"].as_f64().unwrap() - limited["test_loss"].as_f64().unwrap();
+        assert!(difference.abs() < 1e-5, "{evaluated} {limited}");
+    }
+    let refused = error(
+        folder.path(),
+        &["train", "mnist", "--model", "mlp", "--device", "cpu", "--memory-limit", "200kB"],
+    );
+    for part in ["the limit is 200000", "the largest parameter, fc1.weight"] {
+        assert!(refused.contains(part), "`{part}` is not in: {refused}");
+    }
+    let refused = run(folder.path(), &["train", "spirals", "--memory-limit", "lots"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("200MB"), "{}", stderr(&refused));
+}

@@ -63,7 +63,7 @@ pub(crate) fn record<T>(body: impl FnOnce() -> T) -> (T, Arc<[Draw]>) {
 }
 
 /// Runs the body with these draws instead of fresh ones.
-pub(super) fn replay<T>(draws: &Arc<[Draw]>, body: impl FnOnce() -> T) -> T {
+pub(crate) fn replay<T>(draws: &Arc<[Draw]>, body: impl FnOnce() -> T) -> T {
     let _restore = Restore::new(|tape| &mut tape.replayed, (draws.clone(), 0));
     body()
 }

@@ -17,6 +17,8 @@ pub use backward::{BackwardOptions, grad, grad_with};
 pub(crate) use backward::{backward, grad_since};
 pub use checkpoint::checkpoint;
 pub use custom::{Context, CustomFunction};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use draws::replay as replay_draws;
 pub(crate) use draws::{drawn, record as record_draws};
 pub use gradcheck::{GradcheckOptions, Outputs, gradcheck, gradgradcheck};
 #[cfg(not(target_arch = "wasm32"))]

@@ -6,7 +6,7 @@ pub(crate) mod wgpu;
 
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::host::HostBuffer;
+use crate::memory::{Ledger, Phantom};
 use crate::plan::{Plan, PlanOptions};
 #[cfg(feature = "gpu")]
 use crate::shader::storage_bytes;
@@ -17,24 +17,41 @@ use std::sync::Arc;
 /// Memory on a device that holds one value.
 #[derive(Debug, Clone)]
 pub(crate) enum Buffer {
-    Cpu(Arc<HostBuffer>),
+    Cpu(Arc<cpu::CpuBuffer>),
     #[cfg(feature = "gpu")]
     Gpu(Arc<wgpu::runtime::GpuBuffer>),
+    /// None, in a rehearsal.
+    Phantom(Arc<Phantom>),
 }
 
 impl Buffer {
+    /// Was it made in a rehearsal? Then it has no numbers.
+    pub fn is_phantom(&self) -> bool {
+        matches!(self, Buffer::Phantom(_))
+    }
+
     /// The memory, on the CPU backend.
-    pub fn host(&self) -> &Arc<HostBuffer> {
+    pub fn host(&self) -> &Arc<cpu::CpuBuffer> {
         match self {
             Buffer::Cpu(buffer) => buffer,
             #[cfg(feature = "gpu")]
             Buffer::Gpu(_) => unreachable!("a GPU buffer reached the CPU backend"),
+            Buffer::Phantom(_) => unreachable!("a rehearsal's buffer reached the CPU backend"),
         }
     }
 
     /// `count` elements from `start` on: shared memory on the GPU, a copy on the CPU.
-    pub fn part(&self, dtype: DType, start: usize, count: usize) -> Buffer {
+    pub fn part(&self, on: &Backend, dtype: DType, start: usize, count: usize) -> Buffer {
         match self {
+            Buffer::Phantom(buffer) => {
+                let bytes = on.element_bytes(dtype);
+                let (start, length) = (start as u64 * bytes, count as u64 * bytes);
+                Buffer::Phantom(match on {
+                    Backend::Cpu(_) => buffer.copied(length),
+                    #[cfg(feature = "gpu")]
+                    Backend::Gpu(_) => Phantom::part(buffer, start, length),
+                })
+            }
             Buffer::Cpu(buffer) => {
                 debug_assert_eq!(buffer.dtype(), dtype);
                 Buffer::Cpu(Arc::new(buffer.part(start, count)))
@@ -56,6 +73,15 @@ impl Buffer {
         match self {
             Buffer::Cpu(_) => None,
             #[cfg(feature = "gpu")]
+            Buffer::Phantom(buffer) => {
+                let bytes = storage_bytes(dtype);
+                let (whole, first) = buffer.within()?;
+                let is_it = whole.bytes() == len as u64 * bytes && *first == start as u64 * bytes;
+                is_it.then(|| Buffer::Phantom(whole.clone()))
+            }
+            #[cfg(not(feature = "gpu"))]
+            Buffer::Phantom(_) => None,
+            #[cfg(feature = "gpu")]
             Buffer::Gpu(buffer) => {
                 let bytes = storage_bytes(dtype);
                 let whole = buffer.whole().filter(|whole| whole.bytes() == len as u64 * bytes)?;
@@ -70,7 +96,7 @@ impl Buffer {
             (Buffer::Cpu(a), Buffer::Cpu(b)) => Arc::ptr_eq(a, b),
             #[cfg(feature = "gpu")]
             (Buffer::Gpu(a), Buffer::Gpu(b)) => Arc::ptr_eq(a, b),
-            #[cfg(feature = "gpu")]
+            (Buffer::Phantom(a), Buffer::Phantom(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -81,6 +107,7 @@ impl Buffer {
         match self {
             Buffer::Gpu(buffer) => buffer,
             Buffer::Cpu(_) => unreachable!("a CPU buffer reached the GPU backend"),
+            Buffer::Phantom(_) => unreachable!("a rehearsal's buffer reached the GPU backend"),
         }
     }
 }
@@ -205,10 +232,34 @@ impl Backend {
         }
     }
 
+    /// Bytes of an element in the device's memory.
+    pub fn element_bytes(&self, dtype: DType) -> u64 {
+        (self.plan_options().element_bytes)(dtype)
+    }
+
+    /// Enters what a run of a plan would allocate and free; gives buffers without memory for its roots.
+    pub fn rehearse(&self, plan: &Plan, inputs: &[Buffer], ledger: &Arc<Ledger>) -> Result<Vec<Buffer>> {
+        match self {
+            Backend::Cpu(cpu) => Ok(cpu.rehearse(plan, inputs, ledger)),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.rehearse(plan, inputs, ledger),
+        }
+    }
+
+    /// A buffer without memory, entered as one of so many bytes would be.
+    pub fn phantom(&self, bytes: u64, ledger: &Arc<Ledger>) -> Arc<Phantom> {
+        let capacity = match self {
+            Backend::Cpu(_) => bytes,
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().capacity_for(bytes),
+        };
+        Phantom::new(ledger, bytes, capacity)
+    }
+
     /// Memory with these values, given in host layout.
     pub fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Buffer> {
         match self {
-            Backend::Cpu(_) => Ok(Buffer::Cpu(Arc::new(HostBuffer::from_bytes(dtype, bytes)))),
+            Backend::Cpu(cpu) => cpu.upload(dtype, bytes),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.upload(dtype, bytes),
         }

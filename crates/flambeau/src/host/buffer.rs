@@ -60,14 +60,14 @@ impl HostBuffer {
         self
     }
 
+    /// How many values it has.
+    pub fn len(&self) -> usize {
+        each_dtype!(self, values => values.len())
+    }
+
     /// Values it has memory for.
     pub fn capacity(&self) -> usize {
         each_dtype!(self, values => values.capacity())
-    }
-
-    /// Bytes of its values.
-    pub fn bytes(&self) -> u64 {
-        each_dtype!(self, values => size_of_val(&values[..]) as u64)
     }
 
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> HostBuffer {

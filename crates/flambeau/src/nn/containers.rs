@@ -1,6 +1,6 @@
 //! Modules made of modules: sequences, lists, maps, options and pointers.
 
-use super::{Forward, Module, Part};
+use super::{Forward, Module, Part, Placing, Stage};
 use crate::error::Result;
 use crate::tensor::Tensor;
 use std::collections::BTreeMap;
@@ -82,6 +82,10 @@ impl Module for Sequential {
 }
 
 impl Forward for Sequential {
+    fn stages(&self) -> Vec<Stage<'_>> {
+        self.0.iter().flat_map(|(_, module)| module.stages()).collect()
+    }
+
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
         self.0.iter().try_fold(input.clone(), |x, (_, module)| module.try_forward(&x))
     }
@@ -151,6 +155,10 @@ macro_rules! pointers {
             fn describe(&self) -> String {
                 (**self).describe()
             }
+
+            fn placing(&self) -> Option<&dyn Placing> {
+                (**self).placing()
+            }
         }
     )*};
 }
@@ -162,12 +170,20 @@ pointers! {
 }
 
 impl Forward for Box<dyn Forward> {
+    fn stages(&self) -> Vec<Stage<'_>> {
+        (**self).stages()
+    }
+
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
         (**self).try_forward(input)
     }
 }
 
 impl<M: Forward + ?Sized> Forward for Arc<M> {
+    fn stages(&self) -> Vec<Stage<'_>> {
+        (**self).stages()
+    }
+
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
         (**self).try_forward(input)
     }

@@ -1,6 +1,6 @@
 //! `Forward`: modules that make one tensor of one tensor, closures among them.
 
-use super::{Module, Part};
+use super::{Module, Part, Stage};
 use crate::error::{Result, expect};
 use crate::tensor::Tensor;
 
@@ -17,6 +17,12 @@ use crate::tensor::Tensor;
 pub trait Forward: Module {
     /// The output for this input, or what is wrong with it.
     fn try_forward(&self, input: &Tensor) -> Result<Tensor>;
+
+    /// The stages it is a chain of: the first takes the input, each other one what the one before makes, and the last makes the
+    /// output. One stage, the whole, unless a module knows better.
+    fn stages(&self) -> Vec<Stage<'_>> {
+        vec![Stage::of(self)]
+    }
 
     /// The output for this input.
     #[track_caller]

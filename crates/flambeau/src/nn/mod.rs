@@ -10,7 +10,11 @@ mod mode;
 pub mod models;
 mod module;
 mod ordered;
+#[cfg(not(target_arch = "wasm32"))]
+mod out_of_core;
 mod parameter;
+mod placing;
+mod stages;
 mod summary;
 pub mod utils;
 mod walks;
@@ -22,6 +26,10 @@ pub use layers::*;
 pub use mode::Mode;
 pub use module::{Module, Part};
 pub use ordered::{ModuleDict, OrderedDict, ParameterDict, ParameterList};
+#[cfg(not(target_arch = "wasm32"))]
+pub use out_of_core::OutOfCore;
 pub(crate) use parameter::Substitute;
 pub use parameter::{Buffer, Parameter};
+pub use placing::{Placement, Placing};
+pub use stages::Stage;
 pub use walks::{named_children, named_modules};

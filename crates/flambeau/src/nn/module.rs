@@ -4,7 +4,7 @@
 //! the parts. What a module computes is [`Forward`](super::Forward), or methods of its own.
 
 use super::summary::summary;
-use super::{Buffer, Mode, Parameter, walks};
+use super::{Buffer, Mode, Parameter, Placing, walks};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -71,6 +71,11 @@ pub trait Module: Send + Sync {
     /// What the summary shows between the parentheses.
     fn describe(&self) -> String {
         String::new()
+    }
+
+    /// What a trainer asks to fit a run into a device's memory: models in [`OutOfCore`](super::OutOfCore) have it.
+    fn placing(&self) -> Option<&dyn Placing> {
+        None
     }
 
     /// Parameters with their names; one held in several places (tied) appears under each name.

@@ -189,6 +189,11 @@ impl Parameter {
         self.slot().value()
     }
 
+    /// Puts back a value that it had, wherever that lies.
+    pub(crate) fn restore(&self, value: &Tensor) {
+        *lock(&self.slot().value) = value.clone();
+    }
+
     /// Is its present value this very tensor?
     pub(crate) fn holds(&self, value: &Tensor) -> bool {
         lock(&self.slot().value).is_same(value)
@@ -302,6 +307,22 @@ impl Substitute {
         Ok(Substitute::Parameter(parameter.clone(), before, required))
     }
 
+    /// A value that may lie on another device.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn of_parameter_elsewhere(parameter: &Parameter, value: &Tensor) -> Substitute {
+        let before = std::mem::replace(&mut *lock(&parameter.slot().value), value.clone());
+        let required = parameter.requires_grad();
+        parameter.set_requires_grad(false);
+        Substitute::Parameter(parameter.clone(), before, required)
+    }
+
+    /// A value that may lie on another device.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn of_buffer_elsewhere(buffer: &Buffer, value: &Tensor) -> Substitute {
+        let before = std::mem::replace(&mut *lock(&buffer.slot().value), value.clone());
+        Substitute::Buffer(buffer.clone(), before)
+    }
+
     pub fn of_buffer(op: &'static str, buffer: &Buffer, value: &Tensor) -> Result<Substitute> {
         buffer.slot().check(op, value)?;
         let before = std::mem::replace(&mut *lock(&buffer.slot().value), value.clone());
@@ -336,6 +357,11 @@ impl Buffer {
     /// A snapshot, without history.
     pub fn get(&self) -> Tensor {
         self.slot().value()
+    }
+
+    /// Puts back a value that it had, wherever that lies.
+    pub(crate) fn restore(&self, value: &Tensor) {
+        *lock(&self.slot().value) = value.clone();
     }
 
     /// Moves the value to another device, for everyone who holds it.

@@ -144,6 +144,20 @@ impl<R: Rule> Optimizer for FirstOrder<R> {
         self.step_with(Some(scaled))
     }
 
+    fn state_bytes(&self) -> u64 {
+        self.slots.state_bytes()
+    }
+
+    fn anew(&self) -> Result<Box<dyn Optimizer>> {
+        let mut parameters = self.slots.parameters().cloned();
+        let group = |Settings { options, parameters: count }: &Settings<R>| {
+            Group::new(parameters.by_ref().take(*count), options.clone())
+        };
+        let mut anew = Self::try_with_groups(self.groups.iter().map(group).collect::<Vec<_>>())?;
+        anew.slots.requires_finite = self.slots.requires_finite;
+        Ok(Box::new(anew))
+    }
+
     fn zero_grad(&self) {
         self.slots.zero_grad();
     }

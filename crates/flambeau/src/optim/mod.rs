@@ -74,6 +74,7 @@ pub use sparse_adam::{SparseAdam, SparseAdamOptions};
 use crate::error::{Error, Result};
 use crate::io::Stateful;
 use crate::nn::Parameter;
+use crate::tensor::Tensor;
 
 /// What every optimizer can do. Its state ([`Stateful`]) holds settings, step counts and what it remembers: training
 /// goes on from it bit for bit.
@@ -100,6 +101,21 @@ pub trait Optimizer: Stateful {
     fn step_scaled(&mut self, scaled: &mut ScaledStep) -> Result<()> {
         let _ = scaled;
         Err(Error::argument("GradScaler::step", "this optimizer does not take scaled gradients"))
+    }
+
+    /// Bytes that what it remembers takes on the device.
+    fn state_bytes(&self) -> u64 {
+        let bytes = |tensor: &Tensor| tensor.numel() as u64 * tensor.device().element_bytes(tensor.dtype());
+        self.state().tensors.iter().map(|(_, tensor)| bytes(tensor)).sum()
+    }
+
+    /// One with the same settings for the same parameters, wherever these are now, which has taken no step yet: what a trainer
+    /// takes when it moves a model. An error for optimizers that do not know how.
+    fn anew(&self) -> Result<Box<dyn Optimizer>> {
+        Err(Error::argument(
+            "Optimizer::anew",
+            "this optimizer cannot follow its parameters to another device",
+        ))
     }
 
     /// Forgets the gradients.

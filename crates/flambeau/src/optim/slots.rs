@@ -197,6 +197,12 @@ impl Slots {
         Ok(())
     }
 
+    /// Bytes of all states.
+    pub fn state_bytes(&self) -> u64 {
+        let bytes = |state: &Tensor| state.numel() as u64 * self.device.element_bytes(state.dtype());
+        self.chunks.iter().flat_map(|chunk| &chunk.states).map(bytes).sum()
+    }
+
     pub fn zero_grad(&self) {
         self.slots.iter().for_each(|slot| slot.parameter.zero_grad());
     }

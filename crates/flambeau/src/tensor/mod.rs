@@ -485,6 +485,11 @@ impl Tensor {
         describe(&Plan::new(graph.clone(), options), graph, options)
     }
 
+    /// Are its values in memory?
+    pub(crate) fn is_evaluated(&self) -> bool {
+        !self.value.node.is_pending()
+    }
+
     /// Evaluates the tensor now, without reading it. Several evaluate in one plan with [`eval`].
     pub fn eval(&self) -> Result<()> {
         self.device().evaluate(std::slice::from_ref(&self.value))

@@ -49,7 +49,7 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn evaluated_part(&self, start: usize, shape: &Shape) -> Option<Tensor> {
         let whole = self.value().storage()?;
-        let buffer = whole.buffer.part(self.dtype(), start, shape.numel());
+        let buffer = whole.buffer.part(self.device().backend(), self.dtype(), start, shape.numel());
         let storage = Storage { buffer, ..(*whole).clone() };
         self.evaluated(storage, shape.clone())
     }

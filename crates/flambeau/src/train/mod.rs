@@ -13,11 +13,14 @@
 mod compression;
 mod diloco;
 mod early_stopping;
+mod estimate;
+mod fitting;
 #[cfg(not(target_arch = "wasm32"))]
 mod log_file;
 pub mod metrics;
 mod options;
 mod outcome;
+mod pieces;
 mod recovery;
 mod report;
 mod running;
@@ -28,6 +31,8 @@ mod trainer;
 pub use compression::Compression;
 pub use diloco::{Diloco, DilocoOptions};
 pub use early_stopping::EarlyStopping;
+pub use estimate::Estimate;
+pub use fitting::Fitting;
 pub use options::SchedulePer;
 pub use outcome::Outcome;
 pub use recovery::recovering;

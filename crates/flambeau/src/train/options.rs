@@ -33,6 +33,8 @@ pub(super) struct Options {
     pub early_stopping: Option<EarlyStopping>,
     pub ema: Option<Ema>,
     pub scaler: Option<GradScaler>,
+    pub memory_limit: Option<u64>,
+    pub statistics_by_piece: bool,
     pub callbacks: Vec<Callback>,
     #[cfg(not(target_arch = "wasm32"))]
     pub checkpoints: Option<(Checkpoints, u64)>,
@@ -52,6 +54,8 @@ impl Default for Options {
             early_stopping: None,
             ema: None,
             scaler: None,
+            memory_limit: None,
+            statistics_by_piece: false,
             callbacks: Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
             checkpoints: None,
@@ -94,6 +98,29 @@ impl<M: Module> Trainer<M> {
     #[must_use]
     pub fn with_accumulation(mut self, batches: u64) -> Self {
         self.options.accumulation = batches.max(1);
+        self
+    }
+
+    /// Keeps the memory of the device where batches are made below so many bytes, if there is a way. Before the first step
+    /// several are estimated, in the order of what they cost, and the first that is enough is taken ([`Fitting`](super::Fitting),
+    /// [`Event::Fitted`]): batches in pieces whose gradients are added up; for a model in [`OutOfCore`](crate::nn::OutOfCore) also
+    /// activations that are computed again, the optimizer's state in host memory, and the parameters there, too. Where nothing is
+    /// enough, [`Error::DoesNotFit`](crate::Error::DoesNotFit) has the numbers.
+    ///
+    /// The mean gradient is that of the whole batch but for rounding. What is drawn (dropout, augmentation) differs from piece to
+    /// piece. Models with batch norm are not cut into pieces unless [`with_statistics_by_piece`](Trainer::with_statistics_by_piece)
+    /// allows it. Open the device with the same limit to have it enforced: an allocation above it is an error then.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.options.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Lets batch norm normalise each piece of a batch by itself, where batches are cut to keep within a limit of memory: as if the
+    /// batches were that small.
+    #[must_use]
+    pub fn with_statistics_by_piece(mut self) -> Self {
+        self.options.statistics_by_piece = true;
         self
     }
 

@@ -1,5 +1,6 @@
 //! What a run tells: while it goes on, after each epoch, and at the end.
 
+use super::fitting::Fitting;
 use super::together::GroupSummary;
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub enum Event<'a> {
     PassedOver(&'a Path, &'a Error),
     /// The run goes on from a checkpoint of this step.
     Resumed(u64),
+    /// The run keeps within its limit of memory like this.
+    Fitted(&'a Fitting),
     /// Some steps were taken.
     Logged(&'a Progress),
     /// An epoch has ended.

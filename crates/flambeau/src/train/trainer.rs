@@ -1,5 +1,6 @@
 //! The loop.
 
+use super::fitting::Fitting;
 use super::options::{Options, SchedulePer};
 use super::outcome::Outcome;
 use super::report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
@@ -50,12 +51,23 @@ pub struct Trainer<M> {
     pub(super) optimizer: Box<dyn Optimizer>,
     pub(super) options: Options,
     pub(super) past: Past,
-    running: Running,
+    pub(super) running: Running,
     /// A report whose sums are on their way, with the step it is for.
     underway: Option<(u64, Underway)>,
     /// Those it trains with.
     pub(super) together: Option<Together>,
     last_saved: Option<(u64, PathBuf)>,
+    /// How the run was fitted into its limit of memory.
+    pub(super) fitting: Option<Fitting>,
+}
+
+/// What was handed out of a batch.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// What it counts: a member's share, or one of several pieces.
+    weight: f64,
+    of: usize,
+    is_last: bool,
 }
 
 /// The clock of one call of `fit`.
@@ -97,6 +109,7 @@ impl<M: Module> Trainer<M> {
             underway: None,
             together: None,
             last_saved: None,
+            fitting: None,
         }
     }
 
@@ -136,15 +149,22 @@ impl<M: Module> Trainer<M> {
         let waited = batches.time_waiting();
         let (before, first_step) = (self.past.seconds, self.past.step);
         let mut clock = Clock { start: Instant::now(), before, first_step, samples: 0, evaluating: 0.0 };
+        self.model.train();
+        self.fit_into_limit(batches, test.as_deref_mut(), &mut outcome).await?;
         let per_epoch = batches.len() as u64;
         let total = (self.options.epochs * per_epoch).min(self.options.max_steps.unwrap_or(u64::MAX));
-        self.model.train();
         let mut stopped = None;
         while stopped.is_none() && self.past.step < total {
             let Some(batch) = batches.next().await? else {
                 continue;
             };
-            self.train_on(batch, batches.weight(), &mut outcome, &mut clock).await?;
+            let is_last_piece = batches.is_between_batches();
+            let piece = Piece { weight: batches.weight(), of: batches.pieces(), is_last: is_last_piece };
+            self.train_on(batch, piece, &mut outcome, &mut clock).await?;
+            if !is_last_piece {
+                self.settle_gradients(batches.device())?;
+                continue;
+            }
             let epoch_ends = batches.position() as u64 >= per_epoch || self.past.step >= total;
             self.meet(1, epoch_ends || self.is_time_to_save()).await?;
             let mut asked = false;
@@ -190,24 +210,73 @@ impl<M: Module> Trainer<M> {
         })
     }
 
-    /// Forward, backward and, when enough gradients have been added up, the optimizer's step. `weight` is what this member's
-    /// share counts.
+    /// Forward, backward and, when enough gradients have been added up, the optimizer's step.
     async fn train_on<B>(
         &mut self,
         batch: B,
-        weight: f64,
+        piece: Piece,
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
         clock: &mut Clock,
     ) -> Result<()> {
+        let Piece { weight, of: pieces, is_last } = piece;
+        let made = self.learn(batch, weight, pieces, outcome)?;
+        match weight > 0.0 {
+            true => {
+                let whole = if pieces > 1 { 1.0 } else { weight / self.share().1 as f64 };
+                clock.samples += (made.samples as f64 / whole).round() as u64;
+                self.running.add(&made, self.past.step + 1)?;
+            }
+            false => self.running.pass_over(),
+        }
+        // The step evaluates everything that is held: let go of what nobody will look at.
+        let of_losses = made.loss.device().clone();
+        drop(made);
+        if !is_last {
+            return Ok(());
+        }
+        self.past.step += 1;
+        if !self.past.step.is_multiple_of(self.options.accumulation) {
+            return Ok(());
+        }
+        if pieces > 1 || self.computes_elsewhere() {
+            self.settle_gradients(&of_losses)?;
+        }
+        self.reduce_gradients().await?;
+        self.clip_gradients()?;
+        match &mut self.options.scaler {
+            None => self.optimizer.step()?,
+            Some(scaler) => {
+                scaler.step(&mut *self.optimizer)?;
+                scaler.update()?;
+            }
+        }
+        self.optimizer.zero_grad();
+        if let Some(ema) = &mut self.options.ema {
+            ema.update()?;
+        }
+        if let Some((scheduler, SchedulePer::Step)) = &mut self.options.scheduler {
+            scheduler.step(&mut *self.optimizer);
+        }
+        Ok(())
+    }
+
+    /// Forward and backward: adds the gradients of a batch, or of one of its pieces, to those before. `weight` is what a member's
+    /// share, or a piece, counts.
+    pub(super) fn learn<B>(
+        &mut self,
+        batch: B,
+        weight: f64,
+        pieces: usize,
+        outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
+    ) -> Result<Outcome> {
         let made = autocast(self.options.scaler.is_some(), || outcome(&self.model, batch))?;
-        let accumulation = self.options.accumulation;
-        let loss = match accumulation {
+        let loss = match self.options.accumulation * pieces as u64 {
             1 => made.loss.clone(),
             several => made.loss.try_div(several as f64)?,
         };
         // A member by itself learns from the mean of its share, but nothing from what only stands in.
         let in_step = self.together.as_ref().is_some_and(|together| !together.is_diloco());
-        let loss = match weight == 1.0 || (!in_step && weight > 0.0) {
+        let loss = match weight == 1.0 || (!in_step && pieces == 1 && weight > 0.0) {
             true => loss,
             false => loss.try_mul(weight)?,
         };
@@ -215,40 +284,16 @@ impl<M: Module> Trainer<M> {
             None => loss.backward()?,
             Some(scaler) => scaler.try_scale(&loss)?.backward()?,
         }
-        drop(loss);
-        self.past.step += 1;
-        match weight > 0.0 {
-            true => {
-                clock.samples += (made.samples as f64 * self.share().1 as f64 / weight).round() as u64;
-                self.running.add(&made, self.past.step)?;
-            }
-            false => self.running.pass_over(),
+        Ok(made)
+    }
+
+    /// Clips what is to be clipped.
+    pub(super) fn clip_gradients(&mut self) -> Result<()> {
+        let Some(max_norm) = self.options.clip_grad_norm else { return Ok(()) };
+        if let Some(scaler) = &mut self.options.scaler {
+            scaler.unscale(&*self.optimizer)?;
         }
-        // The step evaluates everything that is held: let go of what nobody will look at.
-        drop(made);
-        if self.past.step.is_multiple_of(accumulation) {
-            self.reduce_gradients().await?;
-            if let Some(max_norm) = self.options.clip_grad_norm {
-                if let Some(scaler) = &mut self.options.scaler {
-                    scaler.unscale(&*self.optimizer)?;
-                }
-                clip_grad_norm(&self.optimizer.parameters(), max_norm, 2.0)?;
-            }
-            match &mut self.options.scaler {
-                None => self.optimizer.step()?,
-                Some(scaler) => {
-                    scaler.step(&mut *self.optimizer)?;
-                    scaler.update()?;
-                }
-            }
-            self.optimizer.zero_grad();
-            if let Some(ema) = &mut self.options.ema {
-                ema.update()?;
-            }
-            if let Some((scheduler, SchedulePer::Step)) = &mut self.options.scheduler {
-                scheduler.step(&mut *self.optimizer);
-            }
-        }
+        clip_grad_norm(&self.optimizer.parameters(), max_norm, 2.0)?;
         Ok(())
     }
 
@@ -399,7 +444,7 @@ impl<M: Module> Trainer<M> {
     }
 
     /// Tells all callbacks; true if one wants to stop.
-    fn tell(&mut self, event: &Event) -> bool {
+    pub(super) fn tell(&mut self, event: &Event) -> bool {
         let wishes = self.options.callbacks.iter_mut().map(|callback| callback(event));
         wishes.fold(false, |stop, flow| stop | (flow == Flow::Stop))
     }

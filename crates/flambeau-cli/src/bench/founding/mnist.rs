@@ -204,9 +204,9 @@ async fn memory(bench: &mut Bench<'_>) -> Result<()> {
     let mut cnn = training(bench, Workload::Cnn, BATCH).await?;
     let spent = steps(&mut cnn, bench.device).await?;
     turns(bench, "temporaries of the CNN's step, batch 32, that take turns in memory", &spent);
-    let (whose, peak) = match bench.device.memory() {
-        Some(memory) => ("the device's", Some(memory.peak)),
-        None => ("the process's, so far", peak_of_process()),
+    let (whose, peak) = match bench.device.is_cpu() {
+        false => ("the device's", Some(bench.device.memory().peak)),
+        true => ("the process's, so far", peak_of_process()),
     };
     if let Some(peak) = peak {
         bench.add(Row {

@@ -129,7 +129,8 @@ async fn measure(
     let (step, host) =
         (median(each(|repetition| repetition.seconds)), median(each(|repetition| repetition.host)));
     let fastest = each(|repetition| repetition.seconds).into_iter().fold(f64::INFINITY, f64::min);
-    let peak = device.memory().map_or_else(peak_of_process, |memory| Some(memory.peak));
+    // Peers on the CPU tell their process's peak alone.
+    let peak = if device.is_cpu() { peak_of_process() } else { Some(device.memory().peak) };
     let rate = spent.flops_per_run() / step;
 
     let (name, optimizer) = (workload.name(), workload.optimizer_name());

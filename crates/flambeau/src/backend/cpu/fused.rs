@@ -18,7 +18,6 @@ use crate::shape::product;
 use half::f16;
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Points per block: registers of a dozen instructions stay in the first-level cache.
 pub(super) const BLOCK: usize = 1024;
@@ -35,7 +34,7 @@ const FEWEST_COLUMNS: usize = 64;
 /// Runs the kernel and fills its outputs.
 pub(super) fn run(
     kernel: &Fused,
-    inputs: &[Arc<HostBuffer>],
+    inputs: &[&HostBuffer],
     outputs: &mut [HostBuffer],
     run: &Run,
 ) -> Result<()> {
@@ -66,7 +65,7 @@ pub(super) fn run(
 /// Computes some results after the other; those of the reduction may be `given`.
 fn in_blocks(
     kernel: &Fused,
-    inputs: &[Arc<HostBuffer>],
+    inputs: &[&HostBuffer],
     outputs: &[Output],
     run: &Run,
     block: usize,
@@ -94,7 +93,7 @@ fn in_blocks(
 }
 
 /// Points of a block. Where rows are about as long they are rows: within one, what is the same along it is one number.
-fn points_at_once(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> usize {
+fn points_at_once(kernel: &Fused, inputs: &[&HostBuffer]) -> usize {
     if uses_no_register(kernel, inputs) {
         return LARGE_BLOCK;
     }
@@ -191,7 +190,7 @@ impl<'a> Output<'a> {
 /// The registers of one thread.
 pub(super) struct Worker<'a> {
     pub kernel: &'a Fused,
-    pub inputs: &'a [Arc<HostBuffer>],
+    pub inputs: &'a [&'a HostBuffer],
     run: &'a Run<'a>,
     pub registers: Vec<Block>,
     /// Loads that need no register: their values lie together in an input, from this place on.
@@ -218,7 +217,7 @@ struct Lent {
 }
 
 impl<'a> Worker<'a> {
-    pub fn new(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &'a Run<'a>) -> Self {
+    pub fn new(kernel: &'a Fused, inputs: &'a [&'a HostBuffer], run: &'a Run<'a>) -> Self {
         let registers: Vec<_> = kernel.insts.iter().map(|inst| Block::new(inst.dtype.lane(), 0)).collect();
         let spread = if kernel.phases.is_empty() { Vec::new() } else { registers.clone() };
         let lent = vec![None; registers.len()];
@@ -336,7 +335,7 @@ impl<'a> Worker<'a> {
                 if self.mapped[position] && strip.is_one(access) {
                     let first = Strip { len: 1, repeated: None, varying: strip.varying.clone(), ..*strip };
                     self.registers[position].resize(1);
-                    first.load(access, &self.inputs[*operand], &mut self.registers[position]);
+                    first.load(access, self.inputs[*operand], &mut self.registers[position]);
                     return Ok(());
                 }
             }
@@ -404,7 +403,7 @@ impl<'a> Worker<'a> {
     fn execute(&self, inst: &Inst, strip: &Strip, out: &mut Block) -> Result<()> {
         let data = self.run.data;
         match &inst.kind {
-            InstKind::Load { operand, access } => strip.load(access, &self.inputs[*operand], out),
+            InstKind::Load { operand, access } => strip.load(access, self.inputs[*operand], out),
             InstKind::Constant { data_start, access } => {
                 fill(out, data[*data_start as usize], inst.dtype);
                 if access.has_zeros() {
@@ -443,7 +442,7 @@ impl<'a> Worker<'a> {
             InstKind::Gather { operand, access, index, stride, size } => {
                 let index = self.operand(inst, *index);
                 let gather = Gather { strip, access, index, stride: *stride, size: *size };
-                if let Some(index) = gather.load(&self.inputs[*operand], out) {
+                if let Some(index) = gather.load(self.inputs[*operand], out) {
                     let location = self.run.location(inst.node).to_string();
                     return Err(Error::IndexOutOfRange { op: "gather", index, size: *size, location });
                 }
@@ -502,7 +501,7 @@ fn is_for_primitives(kernel: &Fused, position: usize) -> bool {
 }
 
 /// Is it one primitive, of operands that lie in memory as it reads them?
-fn uses_no_register(kernel: &Fused, inputs: &[Arc<HostBuffer>]) -> bool {
+fn uses_no_register(kernel: &Fused, inputs: &[&HostBuffer]) -> bool {
     let mut primitives = 0;
     let plain = kernel.insts.iter().enumerate().all(|(position, inst)| match &inst.kind {
         InstKind::Load { access, operand } => inputs[*operand].view(0..0).is_some() && access.is_contiguous(),

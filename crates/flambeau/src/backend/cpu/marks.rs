@@ -9,13 +9,12 @@ use crate::host::{Disjoint, HostBuffer, Lanes, share};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
 use crate::shape::product;
-use std::sync::Arc;
 
 /// Elements that are worth a thread.
 const WORTH_A_THREAD: usize = 1 << 15;
 
 /// Runs the kernel if that is what it computes and does nothing else; says whether it did.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> Result<bool> {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> Result<bool> {
     let Some(marks) = Marks::of(kernel, run) else { return Ok(false) };
     match &outputs[0] {
         Output::Bool(to) => marks.run(kernel, inputs, run, (true, to))?,
@@ -81,7 +80,7 @@ impl Marks {
     fn run<T: Copy + Default + Send + Sync>(
         &self,
         kernel: &Fused,
-        inputs: &[Arc<HostBuffer>],
+        inputs: &[&HostBuffer],
         run: &Run,
         (mark, to): (T, &Disjoint<T>),
     ) -> Result<()> {

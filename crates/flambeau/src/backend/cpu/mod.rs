@@ -26,21 +26,54 @@ mod transpose;
 
 use super::{Buffer, Run};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::{HostBuffer, threads};
 use crate::ir::call::CpuOperand;
-use crate::ir::kernel::{Kernel, Place};
+use crate::ir::kernel::{Kernel, Place, PlanBuffer};
+use crate::memory::{Ledger, MemoryStats, MemoryStrategy, Phantom};
 use crate::plan::{Plan, PlanOptions};
+pub(crate) use spare::CpuBuffer;
+use spare::{Filling, Spare};
 use std::any::Any;
 use std::sync::Arc;
 
-/// The CPU of this machine.
+/// The CPU of this machine, and what a device has of its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Cpu {
-    spare: spare::Spare,
+    spare: Arc<Spare>,
 }
 
 impl Cpu {
+    /// With at most so many bytes of memory for its buffers.
+    pub fn new(strategy: MemoryStrategy, limit: Option<u64>) -> Cpu {
+        Cpu { spare: Arc::new(Spare::new(strategy, limit)) }
+    }
+
+    pub fn memory_strategy(&self) -> MemoryStrategy {
+        self.spare.strategy()
+    }
+
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.spare.limit()
+    }
+
+    pub fn memory(&self) -> MemoryStats {
+        self.spare.stats()
+    }
+
+    pub fn reset_peak_memory(&self) {
+        self.spare.reset_peak();
+    }
+
+    pub fn trim(&self) {
+        self.spare.trim();
+    }
+
+    /// Memory with these values, given in host layout.
+    pub fn upload(&self, dtype: DType, bytes: &[u8]) -> Result<Buffer> {
+        Ok(Buffer::Cpu(Arc::new(self.spare.filled(dtype, bytes)?)))
+    }
+
     pub fn name(&self) -> String {
         let threads = threads();
         format!("CPU with {threads} thread{}", if threads == 1 { "" } else { "s" })
@@ -59,34 +92,60 @@ impl Cpu {
         Ok(Box::new(()))
     }
 
+    /// What [`run`](Cpu::run) would allocate and free, in its order.
+    pub fn rehearse(&self, plan: &Plan, inputs: &[Buffer], ledger: &Arc<Ledger>) -> Vec<Buffer> {
+        let new = |dtype: DType, numel: usize| {
+            let bytes = numel as u64 * dtype.size() as u64;
+            Phantom::new(ledger, bytes, bytes)
+        };
+        let mut memory: Vec<Option<Arc<Phantom>>> = vec![None; plan.buffers.len()];
+        for (kernel, ends) in plan.kernels.iter().zip(last_uses(plan)) {
+            for buffer in kernel.outputs().into_iter().filter_map(buffer_of) {
+                let PlanBuffer { dtype, numel, .. } = plan.buffers[buffer as usize];
+                memory[buffer as usize] = Some(new(dtype, numel));
+            }
+            if let Kernel::Structured(call) = kernel
+                && call.epilogue.is_some()
+            {
+                // What the epilogue reads is there until the kernel ends.
+                let meta = &call.outputs[0].1;
+                drop(new(meta.dtype, meta.numel()));
+            }
+            ends.into_iter().for_each(|buffer| memory[buffer as usize] = None);
+        }
+        let root = |place: &Place| match *place {
+            Place::Input(input) => inputs[input as usize].clone(),
+            Place::Buffer(buffer) => {
+                Buffer::Phantom(memory[buffer as usize].clone().expect("roots are kept"))
+            }
+        };
+        plan.roots.iter().map(root).collect()
+    }
+
     pub fn run(&self, run: &Run) -> Result<Vec<Buffer>> {
-        let mut memory: Vec<Option<Arc<HostBuffer>>> = vec![None; run.plan.buffers.len()];
+        let mut memory: Vec<Option<Arc<CpuBuffer>>> = vec![None; run.plan.buffers.len()];
         for (kernel, ends) in run.plan.kernels.iter().zip(last_uses(run.plan)) {
             let outputs: Vec<u32> = kernel.outputs().into_iter().filter_map(buffer_of).collect();
-            let take = |dtype: DType, numel: usize, zeroed: bool| {
-                self.spare.take(dtype, numel, zeroed).map_err(|error| match error {
-                    Error::OutOfMemory { requested, limit, .. } => {
-                        let held = run.inputs.iter().map(Buffer::host).chain(memory.iter().flatten());
-                        Error::OutOfMemory { requested, in_use: held.map(|host| host.bytes()).sum(), limit }
-                    }
-                    other => other,
-                })
-            };
             // A fused kernel writes every element, and so does an epilogue.
             let zeroed = matches!(kernel, Kernel::Structured(call) if call.epilogue.is_none() && !call.op.fills_outputs());
-            let buffers = outputs.iter().map(|&buffer| &run.plan.buffers[buffer as usize]);
-            let results = buffers.map(|buffer| take(buffer.dtype, buffer.numel, zeroed));
-            let mut results = results.collect::<Result<Vec<HostBuffer>>>()?;
-            let operand = |place: Place| match place {
-                Place::Input(input) => run.inputs[input as usize].host().clone(),
-                Place::Buffer(buffer) => {
-                    memory[buffer as usize].clone().expect("kernels run in dependency order")
+            let mut filling = Filling::new(&self.spare);
+            for &buffer in &outputs {
+                let PlanBuffer { dtype, numel, .. } = run.plan.buffers[buffer as usize];
+                filling.add(dtype, numel, zeroed)?;
+            }
+            let results = &mut filling.buffers[..];
+            let operand = |place: Place| -> &HostBuffer {
+                match place {
+                    Place::Input(input) => run.inputs[input as usize].host(),
+                    Place::Buffer(buffer) => {
+                        memory[buffer as usize].as_ref().expect("kernels run in dependency order")
+                    }
                 }
             };
             match kernel {
                 Kernel::Fused(kernel) => {
                     let inputs: Vec<_> = kernel.inputs.iter().map(|&(place, _)| operand(place)).collect();
-                    fused::run(kernel, &inputs, &mut results, run)?;
+                    fused::run(kernel, &inputs, results, run)?;
                 }
                 Kernel::Structured(call) => {
                     let inputs: Vec<_> = call.inputs.iter().map(|input| operand(input.place)).collect();
@@ -105,38 +164,33 @@ impl Cpu {
                         result.map_err(|error| error.at(run.location(call.node)))
                     };
                     match &call.epilogue {
-                        None => compute(&mut results)?,
+                        None => compute(results)?,
                         Some(epilogue) => {
                             let meta = &call.outputs[0].1;
-                            let mut own = [take(meta.dtype, meta.numel(), !op.fills_outputs())?];
-                            compute(&mut own)?;
+                            let mut own = Filling::new(&self.spare);
+                            own.add(meta.dtype, meta.numel(), !op.fills_outputs())?;
+                            compute(&mut own.buffers)?;
                             let mut inputs: Vec<_> =
                                 epilogue.inputs.iter().map(|&(place, _)| operand(place)).collect();
-                            inputs.extend(own.map(Arc::new));
-                            fused::run(epilogue, &inputs, &mut results, run)?;
-                            if let Some(own) = inputs.pop() {
-                                self.spare.keep(own);
-                            }
+                            inputs.push(&own.buffers[0]);
+                            fused::run(epilogue, &inputs, results, run)?;
                         }
                     }
                 }
             }
+            let results = filling.finish();
             for (buffer, result) in outputs.into_iter().zip(results) {
                 memory[buffer as usize] = Some(Arc::new(result));
             }
             for buffer in ends {
-                if let Some(unused) = memory[buffer as usize].take() {
-                    self.spare.keep(unused);
-                }
+                memory[buffer as usize] = None;
             }
         }
         let root = |place: &Place| match *place {
             Place::Input(input) => run.inputs[input as usize].clone(),
             Place::Buffer(buffer) => Buffer::Cpu(memory[buffer as usize].clone().expect("roots are kept")),
         };
-        let roots = run.plan.roots.iter().map(root).collect();
-        memory.into_iter().flatten().for_each(|result| self.spare.keep(result));
-        Ok(roots)
+        Ok(run.plan.roots.iter().map(root).collect())
     }
 }
 

@@ -12,7 +12,6 @@ use crate::shape::product;
 use half::f16;
 use smallvec::SmallVec;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Elements that are worth a thread.
 const WORTH_A_THREAD: usize = 1 << 15;
@@ -20,7 +19,7 @@ const WORTH_A_THREAD: usize = 1 << 15;
 const LONG_ROW: usize = 32;
 
 /// Runs the kernel if it only moves elements; says whether it did.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> bool {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> bool {
     let ([output], Some(last)) = (&kernel.outputs[..], kernel.space.len().checked_sub(1)) else {
         return false;
     };
@@ -42,7 +41,7 @@ pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output]
 
 struct Moves<'a> {
     kernel: &'a Fused,
-    inputs: &'a [Arc<HostBuffer>],
+    inputs: &'a [&'a HostBuffer],
     data: &'a [Scalar],
     /// The dimension that rows lie along.
     last: usize,

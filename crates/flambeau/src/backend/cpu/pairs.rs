@@ -13,7 +13,7 @@ use crate::ir::ReduceKind;
 use crate::ir::access::Level;
 use crate::ir::kernel::{Fused, InstKind};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Rows of a, and of b, whose sums are in registers.
 const ROWS: usize = 4;
@@ -37,7 +37,7 @@ pub(super) struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     /// The reduction of the kernel, if it is such sums.
-    pub fn of(kernel: &Fused, inputs: &'a [Arc<HostBuffer>], run: &Run) -> Option<Pairs<'a>> {
+    pub fn of(kernel: &Fused, inputs: &'a [&'a HostBuffer], run: &Run) -> Option<Pairs<'a>> {
         let &[rows, columns, length] = &kernel.space[..] else { return None };
         let (_, arg, reduce) = kernel.reduction().filter(|_| kernel.kept == 2)?;
         let is_large = rows >= FEWEST && columns >= FEWEST && length > 1;

@@ -19,7 +19,7 @@ use crate::host::{Block, HostBuffer, share};
 use crate::ir::ReduceKind;
 use crate::ir::kernel::{Fused, Inst, InstKind};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Values that are worth a part.
 const PART: usize = 1 << 15;
@@ -37,7 +37,7 @@ struct Part {
 }
 
 /// All results of the kernel's reduction, where it is better computed in parts.
-pub(super) fn in_parts(kernel: &Fused, inputs: &[Arc<HostBuffer>], run: &Run) -> Result<Option<Block>> {
+pub(super) fn in_parts(kernel: &Fused, inputs: &[&HostBuffer], run: &Run) -> Result<Option<Block>> {
     let Some((position, arg, reduce)) = kernel.reduction() else { return Ok(None) };
     let (count, length) = (kernel.outer_count(), kernel.inner_count());
     let width = match group(kernel) {

@@ -14,7 +14,6 @@ use crate::host::{Block, HostBuffer, Lanes, View, each_lane};
 use crate::ir::kernel::{Fused, Inst, InstKind, Phase};
 #[cfg(not(target_arch = "wasm32"))]
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Elements of rows that are held at once, where one row has not more: for each instruction there is something to be done but its work, and
 /// several rows share it.
@@ -33,7 +32,7 @@ const LONG_ENOUGH: usize = 64;
 /// Runs the kernel and fills its outputs.
 pub(super) fn run(
     kernel: &Fused,
-    inputs: &[Arc<HostBuffer>],
+    inputs: &[&HostBuffer],
     outputs: &mut [HostBuffer],
     run: &Run,
 ) -> Result<()> {

@@ -9,13 +9,12 @@ use crate::host::{Disjoint, HostBuffer, share};
 use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
 use crate::shape::product;
-use std::sync::Arc;
 
 /// Elements that are worth a thread: copying fewer is done before another one has woken up.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 /// Runs the kernel if it takes elements and does nothing else; says whether it did.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> Result<bool> {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> Result<bool> {
     let ([named, taken], [_]) = (&kernel.insts[..], &kernel.outputs[..]) else { return Ok(false) };
     let (
         InstKind::Load { operand, access },
@@ -24,7 +23,7 @@ pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output]
     else {
         return Ok(false);
     };
-    let HostBuffer::I32(numbers) = &*inputs[*operand] else { return Ok(false) };
+    let HostBuffer::I32(numbers) = inputs[*operand] else { return Ok(false) };
     let (Some(names), Some(places)) = (Lines::of(access, kernel, run), Lines::of(places, kernel, run)) else {
         return Ok(false);
     };
@@ -32,7 +31,7 @@ pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output]
         return Ok(false);
     };
     let taking = Taking { numbers, names, places, length, stride, size: *size };
-    let taken = match (&*inputs[*table], &outputs[0]) {
+    let taken = match (inputs[*table], &outputs[0]) {
         (HostBuffer::F16(from), Output::F16(to)) => taking.run(from, to),
         (HostBuffer::F32(from), Output::F32(to)) => taking.run(from, to),
         (HostBuffer::F64(from), Output::F64(to)) => taking.run(from, to),

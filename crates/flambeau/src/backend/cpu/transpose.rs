@@ -6,7 +6,6 @@ use crate::backend::Run;
 use crate::host::{Disjoint, HostBuffer, share};
 use crate::ir::kernel::{Fused, InstKind};
 use crate::shape::{Shape, product};
-use std::sync::Arc;
 
 /// The side of a tile: of f32 it is a line of the cache.
 const TILE: usize = 16;
@@ -16,9 +15,9 @@ const STRIP: usize = 4 * TILE;
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Runs the kernel if it is such a copy; says whether it was one.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> bool {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> bool {
     let Some((operand, exchange)) = Exchange::of(kernel, run) else { return false };
-    match (&*inputs[operand], &outputs[0]) {
+    match (inputs[operand], &outputs[0]) {
         (HostBuffer::F32(from), Output::F32(to)) if exchange.pairs => {
             exchange.run(from.as_chunks::<2>().0, &to.pairs());
         }

@@ -330,6 +330,11 @@ impl CompiledPlan {
         let _ = kernel.specialised.set(Ready { pipeline, groups, sources, uniform, completes });
     }
 
+    /// Bytes of the memory that a plan's kernels need beside their results.
+    pub fn scratch_of(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<Vec<u64>> {
+        Ok(CompiledPlan::drafted(plan, written, runtime)?.scratch)
+    }
+
     /// Everything but the pipelines.
     fn drafted(plan: &Plan, written: &Written, runtime: &Arc<Runtime>) -> Result<CompiledPlan> {
         let mut compiled = CompiledPlan {

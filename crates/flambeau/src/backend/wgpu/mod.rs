@@ -24,6 +24,7 @@ use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
 use crate::ir::kernel::{Place, PlanBuffer};
 use crate::ir::program::{Param, Trust};
+use crate::memory::{Ledger, Phantom};
 use crate::plan::{Plan, PlanOptions};
 use crate::shader::storage_bytes;
 use compile::{CompiledPlan, Source};
@@ -123,6 +124,37 @@ impl Gpu {
     #[cfg(not(target_arch = "wasm32"))]
     pub fn shaders(&self, plan: &Plan) -> Result<String> {
         compile::shaders(plan, &self.runtime)
+    }
+
+    /// What [`run`](Gpu::run) would allocate and free. Shaders are written, for they say what memory kernels need beside their
+    /// results; none is compiled.
+    pub fn rehearse(&self, plan: &Plan, inputs: &[Buffer], ledger: &Arc<Ledger>) -> Result<Vec<Buffer>> {
+        let scratch = CompiledPlan::scratch_of(plan, &self.written, &self.runtime)?;
+        let new = |bytes: u64| Phantom::new(ledger, bytes, self.runtime.capacity_for(bytes));
+        let slots: Vec<Arc<Phantom>> = plan.slots.iter().map(|&bytes| new(bytes)).collect();
+        let _scratch: Vec<Arc<Phantom>> = scratch.into_iter().map(new).collect();
+        let bytes = |buffer: &PlanBuffer| buffer.numel as u64 * storage_bytes(buffer.dtype);
+        let whole = plan.buffers.iter().map(|buffer| match buffer {
+            PlanBuffer { within: Some(_), .. } => None,
+            PlanBuffer { root: true, .. } => Some(new(bytes(buffer))),
+            PlanBuffer { slot, .. } => slots.get(*slot).cloned(),
+        });
+        let whole: Vec<Option<Arc<Phantom>>> = whole.collect();
+        let root = |place: &Place| match *place {
+            Place::Input(input) => inputs[input as usize].clone(),
+            Place::Buffer(index) => {
+                let buffer = &plan.buffers[index as usize];
+                let home = buffer.within.map_or(index, |(home, _)| home);
+                let memory = whole[home as usize].clone().expect("a root has memory");
+                Buffer::Phantom(match buffer.within {
+                    None => memory,
+                    Some((_, start)) => {
+                        Phantom::part(&memory, start as u64 * storage_bytes(buffer.dtype), bytes(buffer))
+                    }
+                })
+            }
+        };
+        Ok(plan.roots.iter().map(root).collect())
     }
 
     pub fn run(&self, run: &Run) -> Result<Results> {

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::rng::Generator;
 use crate::tensor::Tensor;
 use share::Cut;
+use std::ops::Range;
 use std::sync::Arc;
 use web_time::{Duration, Instant};
 
@@ -60,6 +61,9 @@ pub struct DataLoader<B = (Tensor, Tensor)> {
     epoch: u64,
     /// Batches of this epoch that were handed out.
     position: usize,
+    /// Pieces that a batch comes in, and those of the present one that were handed out.
+    pieces: usize,
+    piece: usize,
     current: Option<Epoch>,
     waiting: Duration,
 }
@@ -145,6 +149,8 @@ impl<B: Batch> DataLoader<B> {
             finish: Arc::new(|tensors, _| B::from_tensors(tensors)),
             epoch: 0,
             position: 0,
+            pieces: 1,
+            piece: 0,
             current: None,
             waiting: Duration::ZERO,
         }
@@ -205,6 +211,66 @@ impl<B: 'static> DataLoader<B> {
         if cut != self.cut {
             (self.cut, self.current) = (cut, None);
         }
+    }
+
+    /// Hands out each batch in so many pieces, one after the other: what [`next`](DataLoader::next) gives is a piece, and
+    /// [`position`](DataLoader::position) counts whole batches. Pieces differ by one item at most:
+    /// [`weight`](DataLoader::weight) makes up for that. What [`map`](DataLoader::map) draws differs from piece to piece.
+    ///
+    /// ```
+    /// # use flambeau::prelude::*;
+    /// use flambeau::data::{DataLoader, synthetic};
+    /// # flambeau::block_on(async {
+    /// let points = synthetic::xor(10, 0.1, &Generator::new(1));
+    /// let mut batches = DataLoader::new(points, &Device::cpu()).with_batch_size(5);
+    /// batches.set_pieces(2)?;
+    /// let (x, _) = batches.next().await?.unwrap();
+    /// assert_eq!((x.size(0), batches.weight(), batches.position()), (3, 1.2, 0));
+    /// let (x, _) = batches.next().await?.unwrap();
+    /// assert_eq!((x.size(0), batches.weight(), batches.position()), (2, 0.8, 1));
+    /// # Ok::<(), Error>(()) }).unwrap();
+    /// ```
+    ///
+    /// An error for a loader that hands out a member's share, and in the middle of a batch.
+    pub fn set_pieces(&mut self, pieces: usize) -> Result<()> {
+        if pieces == 0 || self.cut.size > 1 || self.piece > 0 {
+            let message = format!(
+                "{pieces} pieces: a batch has at least one, is not cut again where it is shared, and is handed out whole first"
+            );
+            return Err(Error::argument("DataLoader::set_pieces", message));
+        }
+        if pieces != self.pieces {
+            (self.pieces, self.current) = (pieces, None);
+        }
+        Ok(())
+    }
+
+    /// Pieces that a batch comes in; 1 unless [`set_pieces`](DataLoader::set_pieces) says otherwise.
+    pub fn pieces(&self) -> usize {
+        self.pieces
+    }
+
+    /// Where batches are made.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Items a batch.
+    pub fn batch_size(&self) -> usize {
+        self.cut.batch_size
+    }
+
+    /// The first of the batch that comes next, or of its pieces if it came in so many. The place stays what it is.
+    pub(crate) fn sample(&self, pieces: usize) -> Result<B> {
+        let generator = Generator::new(self.seed).fork(self.epoch);
+        let epoch = self.begin_without_workers(&generator)?;
+        let position = if self.position < self.len() { self.position } else { 0 };
+        let cut = match self.cut.size {
+            1 => Cut { size: pieces, ..self.cut },
+            _ => self.cut,
+        };
+        let items = cut.items(position, epoch.indices.len());
+        self.made(&epoch, items, &generator)
     }
 
     /// Leaves out the last batch of an epoch where it is smaller than the others.
@@ -269,6 +335,8 @@ impl<B: 'static> DataLoader<B> {
             finish: Arc::new(move |tensors, generator| change(finish(tensors, generator)?, generator)),
             epoch: self.epoch,
             position: self.position,
+            pieces: self.pieces,
+            piece: self.piece,
             current: self.current,
             waiting: self.waiting,
         }
@@ -296,8 +364,19 @@ impl<B> DataLoader<B> {
             self.current = None;
         }
         let batch = made?;
-        self.position += 1;
+        self.piece += 1;
+        if self.piece == self.pieces {
+            (self.piece, self.position) = (0, self.position + 1);
+        }
         Ok(Some(batch))
+    }
+
+    /// How the present batch is cut.
+    fn present_cut(&self, piece: usize) -> Cut {
+        match self.pieces {
+            1 => self.cut,
+            pieces => Cut { rank: piece, size: pieces, ..self.cut },
+        }
     }
 
     fn batch(&mut self) -> Result<B> {
@@ -306,27 +385,61 @@ impl<B> DataLoader<B> {
         if self.current.is_none() {
             self.current = Some(self.begin(&generator)?);
         }
-        let (epoch, maker) = (self.current.as_mut().expect("it was just begun"), &self.maker);
-        let items = self.cut.items(self.position, epoch.indices.len());
+        let cut = self.present_cut(self.piece);
         let place = generator.fork(self.position as u64);
-        let place = if self.cut.size == 1 { place } else { place.fork(self.cut.rank as u64) };
-        let arrays = match &mut epoch.feed {
+        let place = if cut.size == 1 { place } else { place.fork(cut.rank as u64) };
+        let epoch = self.current.as_mut().expect("it was just begun");
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Feed::Workers(workers) = &mut epoch.feed {
+            let arrays = workers.next(self.timeout)?;
+            self.waiting += asked.elapsed();
+            return self.on_device(&arrays, &place);
+        }
+        let items = cut.items(self.position, epoch.indices.len());
+        let is_inline = matches!(epoch.feed, Feed::Inline);
+        let epoch = self.current.as_ref().expect("it was just begun");
+        let made = self.made(epoch, items, &place)?;
+        if is_inline {
+            self.waiting += asked.elapsed();
+        }
+        Ok(made)
+    }
+
+    /// A batch of these places of an epoch's order, made on this thread.
+    fn made(&self, epoch: &Epoch, items: Range<usize>, place: &Generator) -> Result<B> {
+        match &epoch.feed {
             Feed::Resident(order) => {
                 let positions = order.try_narrow(0, items.start, items.len())?;
-                let data = maker.dataset.resident().expect("that is what the feed says");
-                return (self.finish)(data.rows(&positions)?, &place);
+                let data = self.maker.dataset.resident().expect("that is what the feed says");
+                (self.finish)(data.rows(&positions)?, place)
             }
-            Feed::Inline => maker.make(&epoch.indices[items]),
-            #[cfg(not(target_arch = "wasm32"))]
-            Feed::Workers(workers) => workers.next(self.timeout),
-        }?;
-        self.waiting += asked.elapsed();
+            _ => self.on_device(&self.maker.make(&epoch.indices[items])?, place),
+        }
+    }
+
+    fn on_device(&self, arrays: &Item, place: &Generator) -> Result<B> {
         let tensors = arrays.iter().map(|array| array.to_tensor(&self.device)).collect::<Result<_>>()?;
-        (self.finish)(tensors, &place)
+        (self.finish)(tensors, place)
     }
 
     /// Draws the epoch's order and starts what feeds it, from the present position on.
     fn begin(&self, generator: &Generator) -> Result<Epoch> {
+        #[cfg_attr(target_arch = "wasm32", expect(unused_mut, reason = "a browser has no workers"))]
+        let mut epoch = self.begin_without_workers(generator)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Feed::Inline = epoch.feed
+            && self.workers > 0
+        {
+            let remaining = self.position * self.pieces + self.piece..self.len() * self.pieces;
+            let (indices, pieces) = (epoch.indices.clone(), self.pieces);
+            let plan = workers::Plan { indices, cut: self.cut, pieces, remaining };
+            epoch.feed =
+                Feed::Workers(workers::Workers::start(&self.maker, plan, self.workers, self.prefetch)?);
+        }
+        Ok(epoch)
+    }
+
+    fn begin_without_workers(&self, generator: &Generator) -> Result<Epoch> {
         let length = self.maker.dataset.len();
         let indices = Arc::new(self.sampler.draw(length, &mut HostRandom::new(generator))?);
         let feed = match self.maker.dataset.resident().filter(|_| self.maker.collate.is_none()) {
@@ -335,12 +448,6 @@ impl<B> DataLoader<B> {
                 return Err(Error::DeviceMismatch { op: "DataLoader", left, right });
             }
             Some(_) => Feed::Resident(self.upload(&indices)?),
-            #[cfg(not(target_arch = "wasm32"))]
-            None if self.workers > 0 => {
-                let remaining = self.position..self.len();
-                let plan = workers::Plan { indices: indices.clone(), cut: self.cut, remaining };
-                Feed::Workers(workers::Workers::start(&self.maker, plan, self.workers, self.prefetch)?)
-            }
             None => Feed::Inline,
         };
         Ok(Epoch { indices, feed })
@@ -383,8 +490,16 @@ impl<B> DataLoader<B> {
     /// What the mean loss of the batch handed out last counts in the mean over those who train together: 1 where all shares
     /// are equal or nothing is shared, and 0 where a batch has fewer items than there are members and this one's only stands in.
     /// See [`with_share`](DataLoader::with_share).
+    /// Of a piece of a batch: what its mean loss counts in the mean over the pieces; see [`set_pieces`](DataLoader::set_pieces).
     pub fn weight(&self) -> f64 {
-        self.cut.weight(self.position.saturating_sub(1), self.items_per_epoch())
+        let handed_out = (self.position * self.pieces + self.piece).saturating_sub(1);
+        let cut = self.present_cut(handed_out % self.pieces);
+        cut.weight(handed_out / self.pieces, self.items_per_epoch())
+    }
+
+    /// Has the batch that was handed out last been handed out whole?
+    pub(crate) fn is_between_batches(&self) -> bool {
+        self.piece == 0
     }
 
     /// How long [`next`](DataLoader::next) has waited for data in all, without the waiting for the device. If this

@@ -1,4 +1,5 @@
-//! How an order of items is cut into batches, and a batch into the shares of those who train together.
+//! How an order of items is cut into batches, and a batch into the shares of those who train together, or into pieces that come
+//! one after the other.
 
 use std::ops::Range;
 

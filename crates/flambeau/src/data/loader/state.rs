@@ -36,7 +36,7 @@ impl<B> Stateful for DataLoader<B> {
             let message = format!("`position`: {position} is behind the last of {} batches", self.len());
             return Err(Error::State(message));
         }
-        (self.seed, self.epoch, self.position, self.current) = (seed, epoch, position, None);
+        (self.seed, self.epoch, self.position, self.piece, self.current) = (seed, epoch, position, 0, None);
         Ok(())
     }
 }

@@ -22,13 +22,19 @@ const MAX_PREFETCH: usize = 1 << 16;
 pub(super) struct Plan {
     pub indices: Arc<Vec<usize>>,
     pub cut: Cut,
-    /// The numbers of the batches.
+    /// Pieces that each batch comes in.
+    pub pieces: usize,
+    /// The numbers of the pieces, those of all batches one after the other.
     pub remaining: Range<usize>,
 }
 
 impl Plan {
     fn batch(&self, number: usize) -> &[usize] {
-        &self.indices[self.cut.items(number, self.indices.len())]
+        let cut = match self.pieces {
+            1 => self.cut,
+            pieces => Cut { rank: number % pieces, size: pieces, ..self.cut },
+        };
+        &self.indices[cut.items(number / self.pieces, self.indices.len())]
     }
 }
 

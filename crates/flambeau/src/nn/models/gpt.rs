@@ -6,7 +6,8 @@ use crate::error::{Error, Result, expect};
 use crate::nn::functional::AttentionOptions;
 use crate::nn::layers::check_layers;
 use crate::nn::{
-    Dropout, Embedding, Forward, LayerNorm, LayerNormOptions, Linear, LinearOptions, Mode, Module, init,
+    Dropout, Embedding, Forward, LayerNorm, LayerNormOptions, Linear, LinearOptions, Mode, Module, Stage,
+    init,
 };
 use crate::rng::Generator;
 use crate::settings::Settings;
@@ -249,20 +250,30 @@ impl Gpt {
         })
     }
 
-    fn scores(&self, tokens: &Tensor, mut cache: Option<&mut KvCache>) -> Result<Tensor> {
-        let Trunk { wte, wpe, drop, h, ln_f } = &self.transformer;
+    /// The embeddings of tokens (B, T) at places from `start` on.
+    fn placed(&self, tokens: &Tensor, start: usize) -> Result<Tensor> {
+        let Trunk { wte, wpe, .. } = &self.transformer;
         let &[_, count] = tokens.shape().dims() else { return Err(refused(tokens)) };
-        let start = cache.as_ref().map_or(0, |cache| cache.len());
         if start + count > self.config.context {
             let message =
                 format!("{count} tokens after {start} are beyond a context of {}", self.config.context);
             return Err(Error::argument("Gpt", message));
         }
-        let positions = wpe.weight.get().try_narrow(0, start, count)?;
-        let mut x = wte.try_forward(tokens)?.try_add(positions)?;
-        if cache.is_none() {
-            x = drop.try_forward(&x)?;
-        }
+        wte.try_forward(tokens)?.try_add(wpe.weight.get().try_narrow(0, start, count)?)
+    }
+
+    /// The same after dropout.
+    fn embedded(&self, tokens: &Tensor, start: usize) -> Result<Tensor> {
+        self.transformer.drop.try_forward(&self.placed(tokens, start)?)
+    }
+
+    fn scores(&self, tokens: &Tensor, mut cache: Option<&mut KvCache>) -> Result<Tensor> {
+        let Trunk { h, ln_f, .. } = &self.transformer;
+        let start = cache.as_ref().map_or(0, |cache| cache.len());
+        let mut x = match cache {
+            None => self.embedded(tokens, start)?,
+            Some(_) => self.placed(tokens, start)?,
+        };
         for (layer, block) in h.iter().enumerate() {
             x = block.forward(&x, cache.as_deref_mut().map(|cache| (layer, cache)))?;
         }
@@ -275,6 +286,15 @@ fn refused(tokens: &Tensor) -> Error {
 }
 
 impl Forward for Gpt {
+    /// The embeddings, each block, and the last norm with the scores.
+    fn stages(&self) -> Vec<Stage<'_>> {
+        let Trunk { wte, wpe, h, ln_f, .. } = &self.transformer;
+        let embedding = Stage::new(&[wte, wpe], |tokens| self.embedded(tokens, 0));
+        let blocks = h.iter().map(|block| Stage::new(&[block], |x| block.forward(x, None)));
+        let scores = Stage::new(&[ln_f, &self.lm_head], |x| self.lm_head.try_forward(&ln_f.try_forward(x)?));
+        std::iter::once(embedding).chain(blocks).chain([scores]).collect()
+    }
+
     #[track_caller]
     fn try_forward(&self, tokens: &Tensor) -> Result<Tensor> {
         self.scores(tokens, None)

@@ -1,7 +1,7 @@
 //! The multilayer perceptron.
 
 use crate::error::{Error, Result, expect};
-use crate::nn::{Dropout, Forward, Linear, Module, Part};
+use crate::nn::{Dropout, Forward, Linear, Module, Part, Stage};
 use crate::tensor::{Tensor, TensorOptions};
 
 /// The function between the layers of an [`Mlp`].
@@ -83,21 +83,35 @@ impl Mlp {
     }
 }
 
+impl Mlp {
+    /// One layer, after the activation of the one before.
+    #[track_caller]
+    fn layer(&self, number: usize, x: &Tensor) -> Result<Tensor> {
+        let layer = &self.layers[number];
+        if number == 0 {
+            return if x.rank() > 2 {
+                layer.try_forward(&x.try_flatten(1, -1)?)
+            } else {
+                layer.try_forward(x)
+            };
+        }
+        let x = match self.activation {
+            MlpActivation::Relu => x.try_relu()?,
+            MlpActivation::Gelu => x.try_gelu()?,
+            MlpActivation::Tanh => x.try_tanh()?,
+        };
+        layer.try_forward(&self.dropout.try_forward(&x)?)
+    }
+}
+
 impl Forward for Mlp {
+    fn stages(&self) -> Vec<Stage<'_>> {
+        let stage = |(number, layer)| Stage::new(&[layer as &dyn Module], move |x| self.layer(number, x));
+        self.layers.iter().enumerate().map(stage).collect()
+    }
+
     #[track_caller]
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
-        let mut x = if input.rank() > 2 { input.try_flatten(1, -1)? } else { input.clone() };
-        for (k, layer) in self.layers.iter().enumerate() {
-            if k > 0 {
-                x = match self.activation {
-                    MlpActivation::Relu => x.try_relu()?,
-                    MlpActivation::Gelu => x.try_gelu()?,
-                    MlpActivation::Tanh => x.try_tanh()?,
-                };
-                x = self.dropout.try_forward(&x)?;
-            }
-            x = layer.try_forward(&x)?;
-        }
-        Ok(x)
+        (0..self.layers.len()).try_fold(input.clone(), |x, number| self.layer(number, &x))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, expect};
 use crate::nn::init::{self, FanMode, KaimingOptions, Nonlinearity};
-use crate::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Forward, Linear, MaxPool2d, Module};
+use crate::nn::{BatchNorm2d, Conv2d, ConvLayerOptions, Forward, Linear, MaxPool2d, Module, Stage};
 use crate::settings::{Settings, words};
 use crate::tensor::{ConvOptions, MaxPoolOptions, Tensor, TensorOptions};
 
@@ -217,7 +217,7 @@ impl ResNet {
             fc: Linear::try_with_options(features, classes, Default::default(), &options)?,
         };
         if model.zero_init_residual {
-            for block in net.stages().into_iter().flatten() {
+            for block in net.blocks() {
                 let last = block.bn3.as_ref().unwrap_or(&block.bn2);
                 last.weight.iter().try_for_each(init::zeros)?;
             }
@@ -225,21 +225,31 @@ impl ResNet {
         Ok(net)
     }
 
-    fn stages(&self) -> [&Vec<Block>; 4] {
-        [&self.layer1, &self.layer2, &self.layer3, &self.layer4]
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        [&self.layer1, &self.layer2, &self.layer3, &self.layer4].into_iter().flatten()
+    }
+
+    fn stem(&self, input: &Tensor) -> Result<Tensor> {
+        let x = self.bn1.try_forward(&self.conv1.try_forward(input)?)?.try_relu()?;
+        self.maxpool.iter().try_fold(x, |x, pool| pool.try_forward(&x))
+    }
+
+    fn head(&self, x: &Tensor) -> Result<Tensor> {
+        self.fc.try_forward(&x.try_mean([2, 3])?)
     }
 }
 
 impl Forward for ResNet {
+    /// The stem, each block, and the last layer.
+    fn stages(&self) -> Vec<Stage<'_>> {
+        let stem = Stage::new(&[&self.conv1, &self.bn1], |input| self.stem(input));
+        let head = Stage::new(&[&self.fc], |x| self.head(x));
+        std::iter::once(stem).chain(self.blocks().map(Stage::of)).chain([head]).collect()
+    }
+
     #[track_caller]
     fn try_forward(&self, input: &Tensor) -> Result<Tensor> {
-        let mut x = self.bn1.try_forward(&self.conv1.try_forward(input)?)?.try_relu()?;
-        if let Some(pool) = &self.maxpool {
-            x = pool.try_forward(&x)?;
-        }
-        for block in self.stages().into_iter().flatten() {
-            x = block.try_forward(&x)?;
-        }
-        self.fc.try_forward(&x.try_mean([2, 3])?)
+        let x = self.blocks().try_fold(self.stem(input)?, |x, block| block.try_forward(&x))?;
+        self.head(&x)
     }
 }

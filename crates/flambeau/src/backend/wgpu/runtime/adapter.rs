@@ -3,6 +3,7 @@
 use super::matrix_units::MatrixUnits;
 use crate::error::{Error, Result};
 use crate::ir::{GpuSize, Precision};
+use crate::memory::MemoryStrategy;
 use std::fmt;
 
 /// How a GPU device is chosen and run.
@@ -21,6 +22,8 @@ pub struct GpuConfig {
     /// The most bytes that all buffers together may take, those kept for reuse included: above it an allocation is an
     /// error that names the sizes. In a browser the device itself tells too late, and is lost to its user then.
     pub memory_limit: Option<u64>,
+    /// What becomes of buffers that nothing needs any more.
+    pub memory_strategy: MemoryStrategy,
     /// Threads in a workgroup of an elementwise kernel; clamped to the device's limits.
     pub workgroup_size: u32,
     /// Takes kernels without barriers where there are such. Browsers' software adapters (SwiftShader) run them many
@@ -121,6 +124,7 @@ impl Default for GpuConfig {
             debug: false,
             max_buffer_size: None,
             memory_limit: None,
+            memory_strategy: MemoryStrategy::default(),
             workgroup_size: 256,
             avoid_barriers: false,
             pipeline_cache: true,

@@ -1,9 +1,10 @@
 //! Buffers and the pool they come from.
 //!
 //! A buffer whose last handle is dropped goes back to the pool at once: work that uses it has been
-//! submitted or handed over, and the queue runs what reuses it after that work. Contents are not cleared.
+//! submitted or handed over, and the queue runs what reuses it after that work. Contents are not cleared. Where memory is to
+//! be exact ([`MemoryStrategy::Exact`]), the last handle's end is the buffer's.
 
-use super::{MemoryStats, Runtime, device_error, lock};
+use super::{MemoryStats, MemoryStrategy, Runtime, device_error, lock};
 use crate::error::{Error, Result};
 use crate::ir::PART_ALIGNMENT;
 use rustc_hash::FxHashMap;
@@ -159,7 +160,8 @@ impl Drop for GpuBuffer {
             runtime.ledger.pooled(self.capacity());
         } else {
             lock(&runtime.bind_groups).forget(&HashSet::from([self.id]));
-            if self.kind != Kind::Adopted {
+            // Work that waits for the queue may use a storage buffer: wgpu frees its memory when that is done.
+            if self.kind == Kind::Staging {
                 self.raw.destroy();
             }
             runtime.ledger.destroyed_in_use(self.capacity());
@@ -244,7 +246,8 @@ impl Runtime {
             return Err(Error::OutOfMemory { requested: bytes, in_use: self.ledger.in_use(), limit: None });
         }
         let largest = self.check_size(bytes, kind)?;
-        let capacity = size_class(bytes).min(largest);
+        let exact = self.config.memory_strategy == MemoryStrategy::Exact;
+        let capacity = self.capacity_for(bytes).min(largest);
         let (id, raw) = match self.pool.take(kind, capacity) {
             Some(free) => {
                 self.ledger.reused(capacity);
@@ -257,7 +260,15 @@ impl Runtime {
                 (self.pool.new_id(), raw)
             }
         };
-        Ok(GpuBuffer { id, raw, bytes, kind, reusable: true, runtime: self.clone(), within: None })
+        Ok(GpuBuffer { id, raw, bytes, kind, reusable: !exact, runtime: self.clone(), within: None })
+    }
+
+    /// Bytes that a buffer for so many takes.
+    pub fn capacity_for(&self, bytes: u64) -> u64 {
+        match self.config.memory_strategy {
+            MemoryStrategy::Exact => bytes.max(1).next_multiple_of(PART_ALIGNMENT),
+            _ => size_class(bytes),
+        }
     }
 
     /// Lets the `nth` allocation from now on fail, as if there were no memory; 0: none.

@@ -5,8 +5,8 @@
 //! caught where they arise; a browser reports them too late for that, and there they are sticky as well.
 
 use super::lock;
-use super::stats::Ledger;
 use crate::error::{Error, Result};
+use crate::memory::Ledger;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 

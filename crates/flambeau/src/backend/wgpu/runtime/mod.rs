@@ -39,13 +39,14 @@ pub use matrix_units::MatrixUnits;
 pub(crate) use pipeline::Arriving;
 pub(crate) use pipeline::{Binding, Pipeline, PipelineKey, Request, ShaderText};
 pub(crate) use queue::{Dispatch, Uniforms, When};
-pub use stats::{GpuStats, MemoryStats};
+pub use stats::GpuStats;
 #[cfg(not(target_arch = "wasm32"))]
 pub use store::PipelineStore;
 pub use trace::{KernelTiming, KernelWork};
 
 use crate::error::{Error, Result};
 use crate::ir::UnitKind;
+use crate::memory::{Ledger, MemoryStats, MemoryStrategy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Storage buffers that a kernel may bind: WebGPU's guaranteed minimum, which the kernels count on.
@@ -78,7 +79,7 @@ pub(crate) struct Runtime {
     limits: wgpu::Limits,
     config: GpuConfig,
     device_error: Arc<device_error::DeviceError>,
-    ledger: Arc<stats::Ledger>,
+    ledger: Arc<Ledger>,
     counters: Arc<stats::Counters>,
     pool: buffer_pool::BufferPool,
     pipelines: pipeline::PipelineCache,
@@ -180,13 +181,14 @@ impl Runtime {
             ),
             gpu_size: Some(config.gpu_size.unwrap_or_else(|| description.device_type.size())),
             matrix_units: config.matrix_units.resolved(),
+            memory_strategy: config.memory_strategy.resolved(),
             precision: Some(config.precision.unwrap_or_else(adapter::precision_asked_for)),
             ..config.clone()
         };
         // Name, kind, backend and driver are what a description shows.
         log::info!("opened {description}, vendor {:#06x}", description.vendor);
         let matrix_units = matrix_units::Found::on(&device, &config);
-        let ledger = Arc::new(stats::Ledger::default());
+        let ledger = Arc::new(Ledger::default());
         let device_error = device_error::DeviceError::watch(&device, ledger.clone());
         let counters = Arc::new(stats::Counters::default());
         let outbox = outbox::Outbox::new(&device, &queue, &device_error, &counters);

@@ -5,6 +5,7 @@ use super::outbox::Copy;
 use super::wait::Signal;
 use super::{GpuBuffer, Runtime};
 use crate::error::{Error, Result};
+use crate::memory::MemoryStrategy;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,7 +92,8 @@ impl Readback {
         let values = self.parts.into_iter().map(|part| view[part].to_vec()).collect();
         drop(view);
         self.staging.raw().unmap();
-        self.staging.set_reusable(self.staging.capacity() <= LARGEST_KEPT_STAGING);
+        let keeps = runtime.config().memory_strategy != MemoryStrategy::Exact;
+        self.staging.set_reusable(keeps && self.staging.capacity() <= LARGEST_KEPT_STAGING);
         runtime.check()?;
         Ok(values)
     }

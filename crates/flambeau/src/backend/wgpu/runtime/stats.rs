@@ -1,4 +1,4 @@
-//! What the runtime counts: calls, creations, and every byte of its buffers.
+//! What the runtime counts: calls and creations.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -59,86 +59,5 @@ pub(super) struct Counter(AtomicU64);
 impl Counter {
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
-    }
-}
-
-/// What the runtime's buffers take. Bytes are those of the buffers themselves, rounding included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryStats {
-    /// Bytes of the buffers handed out.
-    pub in_use: u64,
-    /// The most that `in_use` has been.
-    pub peak: u64,
-    /// Bytes of the buffers kept for reuse.
-    pub pooled: u64,
-    /// Buffers that exist, in use or pooled.
-    pub allocations: u64,
-}
-
-/// The atomics behind [`MemoryStats`].
-#[derive(Default)]
-pub(super) struct Ledger {
-    in_use: AtomicU64,
-    peak: AtomicU64,
-    pooled: AtomicU64,
-    allocations: AtomicU64,
-    last_request: AtomicU64,
-}
-
-impl Ledger {
-    pub fn created(&self, bytes: u64) {
-        self.allocations.fetch_add(1, Relaxed);
-        self.use_more(bytes);
-    }
-
-    pub fn reused(&self, bytes: u64) {
-        self.pooled.fetch_sub(bytes, Relaxed);
-        self.use_more(bytes);
-    }
-
-    pub fn pooled(&self, bytes: u64) {
-        self.in_use.fetch_sub(bytes, Relaxed);
-        self.pooled.fetch_add(bytes, Relaxed);
-    }
-
-    pub fn destroyed_in_use(&self, bytes: u64) {
-        self.in_use.fetch_sub(bytes, Relaxed);
-        self.allocations.fetch_sub(1, Relaxed);
-    }
-
-    pub fn destroyed_pooled(&self, bytes: u64) {
-        self.pooled.fetch_sub(bytes, Relaxed);
-        self.allocations.fetch_sub(1, Relaxed);
-    }
-
-    pub fn requested(&self, bytes: u64) {
-        self.last_request.store(bytes, Relaxed);
-    }
-
-    pub fn last_request(&self) -> u64 {
-        self.last_request.load(Relaxed)
-    }
-
-    pub fn in_use(&self) -> u64 {
-        self.in_use.load(Relaxed)
-    }
-
-    pub fn snapshot(&self) -> MemoryStats {
-        MemoryStats {
-            in_use: self.in_use(),
-            peak: self.peak.load(Relaxed),
-            pooled: self.pooled.load(Relaxed),
-            allocations: self.allocations.load(Relaxed),
-        }
-    }
-
-    /// Forgets the peak so far.
-    pub fn reset_peak(&self) {
-        self.peak.store(self.in_use(), Relaxed);
-    }
-
-    fn use_more(&self, bytes: u64) {
-        let in_use = self.in_use.fetch_add(bytes, Relaxed) + bytes;
-        self.peak.fetch_max(in_use, Relaxed);
     }
 }

@@ -183,6 +183,27 @@ fn an_allocation_beyond_the_memory_limit_is_refused_with_its_sizes() {
     uses(&runtime).unwrap();
 }
 
+/// Nothing is kept and little is rounded; work that was handed over still finds the buffers that it was given.
+#[test]
+fn exact_memory_ends_with_its_last_handle() {
+    let config = GpuConfig { memory_strategy: MemoryStrategy::Exact, ..software() };
+    let runtime = block_on(Runtime::new(&config)).unwrap();
+    let start = runtime.memory();
+    let buffer = runtime.alloc(5200).unwrap();
+    assert_eq!((buffer.capacity(), runtime.memory().in_use), (5376, start.in_use + 5376));
+    drop(buffer);
+    let after = runtime.memory();
+    assert_eq!((after.in_use, after.pooled, after.allocations), (start.in_use, 0, start.allocations));
+    let [a, b] = [2.0, 3.0].map(|value| runtime.upload(&floats(&[value])).unwrap());
+    let out = runtime.alloc(4).unwrap();
+    add_maybe_later(&runtime, &[&a, &b, &out], 2.0, true).unwrap();
+    drop((a, b));
+    assert_eq!(read(&runtime, &out).unwrap(), floats(&[10.0]));
+    drop(out);
+    assert_eq!(runtime.memory().pooled, 0);
+    assert_eq!(runtime.error(), None);
+}
+
 #[test]
 fn the_pool_lends_the_lowest_number_first() {
     let runtime = runtime();
