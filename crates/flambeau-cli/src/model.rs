@@ -94,9 +94,9 @@ impl Architecture {
                 let options = CnnOptions { inputs, size, channels, hidden, dropout, batch_norm };
                 Box::new(Cnn::try_with_options(classes, options, device)?)
             }
-            &Architecture::Resnet18 { inputs, width, classes, ref normalise } => {
+            &Architecture::Resnet18 { inputs: channels, width, classes, ref normalise } => {
                 let options =
-                    ResNetOptions { inputs, width, stem: ResNetStem::Cifar, zero_init_residual: false };
+                    ResNetOptions { inputs: channels, width, stem: ResNetStem::Cifar, zero_init_residual: false };
                 let model = ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)?;
                 match normalise {
                     None => Box::new(model),

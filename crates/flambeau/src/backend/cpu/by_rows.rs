@@ -6,7 +6,6 @@ use crate::backend::Run;
 use crate::host::{Block, BlockFn, HostBuffer, MOST_OPERANDS, View, share};
 use crate::ir::kernel::{Fused, InstKind};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Numbers from which a row is worth it.
 const LEAST: usize = 32;
@@ -14,7 +13,7 @@ const LEAST: usize = 32;
 const WORTH_A_THREAD: usize = 1 << 15;
 
 /// Runs the kernel if it is such a primitive; says whether it was one.
-pub(super) fn run(kernel: &Fused, inputs: &[Arc<HostBuffer>], outputs: &[Output], run: &Run) -> bool {
+pub(super) fn run(kernel: &Fused, inputs: &[&HostBuffer], outputs: &[Output], run: &Run) -> bool {
     let Some(rows) = Rows::of(kernel, inputs, run) else { return false };
     let count = kernel.outer_count() / rows.length;
     let threads = kernel.outer_count() / WORTH_A_THREAD;
@@ -50,7 +49,7 @@ enum Operand<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(kernel: &'a Fused, inputs: &'a [Arc<HostBuffer>], run: &Run) -> Option<Rows<'a>> {
+    fn of(kernel: &'a Fused, inputs: &'a [&'a HostBuffer], run: &Run) -> Option<Rows<'a>> {
         let (&length, counted) = kernel.space.split_last()?;
         let rows_are_worth_it = (LEAST..=LARGE_BLOCK).contains(&length) && kernel.outer_count() > length;
         let is_primitive = |inst: usize| matches!(kernel.insts[inst].kind, InstKind::Map { .. });
@@ -66,7 +65,7 @@ impl<'a> Rows<'a> {
         let InstKind::Map { op, args } = &kernel.insts[primitive].kind else { return None };
         let operand = |&arg: &usize| match &kernel.insts[arg].kind {
             InstKind::Load { operand, access } if access.is_strided() => {
-                let from = &*inputs[*operand];
+                let from = inputs[*operand];
                 from.view(0..0)?;
                 let level = &access.levels[0];
                 let (last, before) = level.axes.split_last()?;
