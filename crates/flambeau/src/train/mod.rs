@@ -13,6 +13,7 @@
 mod compression;
 mod diloco;
 mod early_stopping;
+mod judged;
 #[cfg(not(target_arch = "wasm32"))]
 mod log_file;
 pub mod metrics;
