@@ -79,7 +79,8 @@ async fn member(wire: Wire, outer: DilocoOptions, last: u64, log: Shared) -> Res
             loss.backward()?;
             sgd.step()?;
             sgd.zero_grad();
-            log.borrow_mut().losses.push((before + 1, loss.item().await?));
+            let loss = loss.item().await?;
+            log.borrow_mut().losses.push((before + 1, loss));
             wire.work(Duration::from_millis(20 + own.0 as u64 % 7 * 10)).await;
             peers.tick();
         }
