@@ -89,6 +89,38 @@ pub enum PeerNews {
 const BEAT: Duration = Duration::from_secs(2);
 
 /// A member of a group of peers; see the [module](self).
+///
+/// ```
+/// use flambeau::group::peers::{LinkEvent, Links, PeerId};
+/// use flambeau::group::{Group, Peers, PeersOptions};
+/// use std::{pin::Pin, rc::Rc, time::Duration};
+///
+/// /// The links of a member in a room where nobody else is: real ones send, and tell what has happened.
+/// #[derive(Debug)]
+/// struct Nobody;
+///
+/// impl Links for Nobody {
+///     fn own(&self) -> PeerId {
+///         PeerId(7)
+///     }
+///     fn send(&self, _to: PeerId, _bytes: &[u8]) {}
+///     fn close(&self, _peer: PeerId) {}
+///     fn next_event(&self) -> Option<LinkEvent> {
+///         None
+///     }
+///     fn now(&self) -> Duration {
+///         Duration::ZERO
+///     }
+///     fn wait(&self, _at_most: Duration) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+///         Box::pin(std::future::ready(()))
+///     }
+/// }
+///
+/// let options = PeersOptions { settle: Duration::ZERO, ..PeersOptions::new("a model of two weights", 2) };
+/// let peers = flambeau::block_on(Peers::join(Rc::new(Nobody), options))?;
+/// assert_eq!((peers.rank(), peers.members()), (0, vec![PeerId(7)]));
+/// # Ok::<(), flambeau::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Peers {
     links: Rc<dyn Links>,
