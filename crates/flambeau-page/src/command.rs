@@ -1,7 +1,7 @@
 //! The command line: builds the page, serves it, and opens it.
 
 use crate::build::{Build, BuildError, build};
-use crate::server::{self, Files, Limits};
+use crate::server::{self, Files, Limits, Site};
 use clap::Parser;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -58,7 +58,7 @@ fn run(folder: &Path, options: &Options) -> Result<(), BuildError> {
     if !options.no_open && open::that_detached(&address).is_err() {
         eprintln!("note: no browser could be opened; open the address yourself");
     }
-    server::run(&listener, files, Limits::default()).map_err(unserved)
+    server::run(&listener, Site::new(files), Limits::default()).map_err(unserved)
 }
 
 /// Says where the page is.

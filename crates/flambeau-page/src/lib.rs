@@ -5,6 +5,8 @@ mod build;
 #[cfg(feature = "build")]
 mod command;
 mod request;
+#[cfg(feature = "rooms")]
+pub mod rooms;
 pub mod server;
 
 #[cfg(feature = "build")]

@@ -1,19 +1,55 @@
 //! The head of a request, read with a limit and a deadline; of HTTP/1.1, what a server of files needs.
 
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// The most bytes that a request's head may have.
 pub const MAX_HEAD: usize = 16 << 10;
 
-/// A request for a file.
+/// A request for a file, or for a room.
 #[derive(Debug, PartialEq)]
 pub struct Request {
     /// HEAD instead of GET: only the answer's own head is wanted.
     pub head_only: bool,
     /// The path, without the first slash, the query and the fragment.
     pub path: String,
+    /// The connection shall become a WebSocket.
+    pub upgrade: Option<Upgrade>,
+}
+
+/// What a browser says when it opens a WebSocket (RFC 6455, version 13).
+#[derive(Debug, PartialEq)]
+pub struct Upgrade {
+    /// What the server shows that it has understood with.
+    pub key: String,
+    /// No page of another site asks, as far as its browser says: such a page must not talk with what listens on this machine.
+    pub is_from_here: bool,
+}
+
+/// The names under which a server may be asked for: a browser that was told that some other name is this machine's (DNS
+/// rebinding) is sent away.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// Addresses in numbers, which no one can redirect.
+    pub addresses: bool,
+    /// Names beside this machine's own.
+    pub others: Vec<String>,
+}
+
+impl Names {
+    /// Is this host, whose port may be another's who forwards to ours, one of them?
+    fn have(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let is_own = ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        is_own
+            || (self.addresses && address.parse::<IpAddr>().is_ok())
+            || self.others.iter().any(|other| name.eq_ignore_ascii_case(other))
+    }
 }
 
 /// An answer without a file: number and reason.
@@ -57,8 +93,8 @@ pub fn read_head(stream: &mut TcpStream, time: Duration) -> Result<Option<Vec<u8
     }
 }
 
-/// What a head asks for. A browser that was told that some other name is this machine's (DNS rebinding) is sent away.
-pub fn parse(head: &[u8]) -> Result<Request, Status> {
+/// What a head asks for, from a server of these names.
+pub fn parse(head: &[u8], names: &Names) -> Result<Request, Status> {
     let text = std::str::from_utf8(head).map_err(|_| BAD_REQUEST)?;
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -70,18 +106,17 @@ pub fn parse(head: &[u8]) -> Result<Request, Status> {
     if !matches!(version, "HTTP/1.0" | "HTTP/1.1") {
         return Err(VERSION);
     }
-    let mut hosts = Vec::new();
+    let mut headers = Vec::new();
     for line in lines {
         let (name, value) = line.split_once(':').ok_or(BAD_REQUEST)?;
         if name.is_empty() || name.contains([' ', '\t']) {
             return Err(BAD_REQUEST);
         }
-        if name.eq_ignore_ascii_case("host") {
-            hosts.push(value.trim());
-        }
+        headers.push((name, value.trim()));
     }
-    match hosts[..] {
-        [host] if is_this_machine(host) => {}
+    let headers = Headers(headers);
+    match headers.all("host")[..] {
+        [host] if names.have(host) => {}
         [_] => return Err(OTHER_HOST),
         _ => return Err(BAD_REQUEST),
     }
@@ -92,16 +127,35 @@ pub fn parse(head: &[u8]) -> Result<Request, Status> {
     };
     let path = target.strip_prefix('/').ok_or(BAD_REQUEST)?;
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    Ok(Request { head_only, path: if path.is_empty() { "index.html".into() } else { path.to_owned() } })
+    let path = if path.is_empty() { "index.html".into() } else { path.to_owned() };
+    Ok(Request { head_only, path, upgrade: headers.upgrade(names) })
 }
 
-/// Is this one of this machine's own names? The port may be another's, who forwards to ours.
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own))
+/// Names and values.
+struct Headers<'h>(Vec<(&'h str, &'h str)>);
+
+impl<'h> Headers<'h> {
+    fn all(&self, name: &str) -> Vec<&'h str> {
+        let named = self.0.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| *value).collect()
+    }
+
+    fn lists(&self, name: &str, wanted: &str) -> bool {
+        let mut words = self.all(name).into_iter().flat_map(|value| value.split(','));
+        words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
+    }
+
+    fn upgrade(&self, names: &Names) -> Option<Upgrade> {
+        let is_asked = self.lists("upgrade", "websocket") && self.lists("connection", "upgrade");
+        let ([key], ["13"]) = (&self.all("sec-websocket-key")[..], &self.all("sec-websocket-version")[..])
+        else {
+            return None;
+        };
+        let host = |origin: &'h str| origin.split_once("://").map(|(_, host)| host);
+        let is_from_here =
+            self.all("origin").into_iter().all(|origin| host(origin).is_some_and(|host| names.have(host)));
+        is_asked.then(|| Upgrade { key: (*key).to_owned(), is_from_here })
+    }
 }
 
 #[cfg(test)]
@@ -110,8 +164,10 @@ mod tests {
 
     #[test]
     fn what_is_asked_for() {
-        let path = |line: &str| parse(format!("{line} HTTP/1.1\r\nHost: localhost:80").as_bytes());
-        let file = |path: &str, head_only| Ok(Request { head_only, path: path.into() });
+        let path = |line: &str| {
+            parse(format!("{line} HTTP/1.1\r\nHost: localhost:80").as_bytes(), &Names::default())
+        };
+        let file = |path: &str, head_only| Ok(Request { head_only, path: path.into(), upgrade: None });
         assert_eq!(path("GET /"), file("index.html", false));
         assert_eq!(path("HEAD /a/b.js?x=1"), file("a/b.js", true));
         assert_eq!(path("GET //secret"), file("/secret", false));
@@ -123,7 +179,8 @@ mod tests {
 
     #[test]
     fn only_this_machines_names() {
-        let ask = |headers: &str| parse(format!("GET / HTTP/1.1{headers}").as_bytes());
+        let own = Names::default();
+        let ask = |headers: &str| parse(format!("GET / HTTP/1.1{headers}").as_bytes(), &own);
         for host in ["localhost", "LOCALHOST:8090", "127.0.0.1:1", "[::1]", "[::1]:8090"] {
             assert!(ask(&format!("\r\nAccept: */*\r\nHost: {host}")).is_ok(), "{host}");
         }
@@ -136,7 +193,34 @@ mod tests {
         assert_eq!(ask("\r\nHost: localhost\r\nHost: evil.example"), Err(BAD_REQUEST));
         assert_eq!(ask("\r\nHost : localhost"), Err(BAD_REQUEST));
         assert_eq!(ask("\r\nno header"), Err(BAD_REQUEST));
-        assert_eq!(parse(b"GET / HTTP/3\r\nHost: localhost"), Err(VERSION));
-        assert_eq!(parse(b"\xff\xfe"), Err(BAD_REQUEST));
+        assert_eq!(parse(b"GET / HTTP/3\r\nHost: localhost", &own), Err(VERSION));
+        assert_eq!(parse(b"\xff\xfe", &own), Err(BAD_REQUEST));
+    }
+
+    #[test]
+    fn addresses_and_further_names_where_they_are_allowed() {
+        let names = Names { addresses: true, others: vec!["lab.example".into()] };
+        let ask = |host: &str| parse(format!("GET / HTTP/1.1\r\nHost: {host}").as_bytes(), &names);
+        for host in ["192.168.1.7:8090", "[fe80::1]:8090", "localhost", "Lab.Example:443"] {
+            assert!(ask(host).is_ok(), "{host}");
+        }
+        for host in ["evil.example", "192.168.1.7.evil.example", "1.2.3", "other.lab.example"] {
+            assert_eq!(ask(host), Err(OTHER_HOST), "{host}");
+        }
+    }
+
+    #[test]
+    fn websockets_of_other_sites_are_known() {
+        let upgrade = |more: &str| {
+            let head = format!(
+                "GET /room/a HTTP/1.1\r\nHost: localhost:8090\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
+                 Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: abc{more}"
+            );
+            parse(head.as_bytes(), &Names::default()).unwrap().upgrade
+        };
+        let from_here = |more: &str| upgrade(more).unwrap().is_from_here;
+        assert!(from_here("") && from_here("\r\nOrigin: http://localhost:5173"));
+        assert!(!from_here("\r\nOrigin: https://evil.example") && !from_here("\r\nOrigin: null"));
+        assert_eq!(upgrade("\r\nSec-WebSocket-Key: two"), None);
     }
 }

@@ -1,7 +1,10 @@
-//! A server of files for the browsers of this machine. It knows GET and HEAD, takes no bodies and ends every connection
+//! A server of files for the browsers of this machine, and, where it is told so, of others; with rooms (feature `rooms`) in which they find
+//! each other. It knows GET and HEAD, takes no bodies and ends every connection
 //! after one answer; heads, connections and the time for each have limits, so that no client can hold up another.
 
 use super::request::{self, NOT_FOUND, Status};
+#[cfg(feature = "rooms")]
+use super::rooms::{self, RoomLimits, Rooms};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,6 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+
+pub use super::request::Names;
 
 /// What a client may take of the server.
 #[derive(Clone, Copy)]
@@ -70,6 +75,29 @@ impl Files {
     }
 }
 
+/// What a server has.
+pub struct Site {
+    /// What GET gives.
+    pub files: Files,
+    /// The names under which it may be asked for.
+    pub names: Names,
+    /// The rooms under `/room/`.
+    #[cfg(feature = "rooms")]
+    pub rooms: Rooms,
+}
+
+impl Site {
+    /// Files for this machine, under its own names; rooms with the usual limits.
+    pub fn new(files: Files) -> Site {
+        Site {
+            files,
+            names: Names::default(),
+            #[cfg(feature = "rooms")]
+            rooms: Rooms::new(RoomLimits::default()),
+        }
+    }
+}
+
 enum Content {
     Bytes(&'static [u8]),
     File(File),
@@ -85,8 +113,8 @@ impl Read for Content {
 }
 
 /// Serves until the listener fails, a thread for each connection.
-pub fn run(listener: &TcpListener, files: Files, limits: Limits) -> std::io::Result<()> {
-    let (files, open) = (Arc::new(files), Arc::new(AtomicUsize::new(0)));
+pub fn run(listener: &TcpListener, site: Site, limits: Limits) -> std::io::Result<()> {
+    let (site, open) = (Arc::new(site), Arc::new(AtomicUsize::new(0)));
     loop {
         let (stream, _) = match listener.accept() {
             Ok(accepted) => accepted,
@@ -97,10 +125,10 @@ pub fn run(listener: &TcpListener, files: Files, limits: Limits) -> std::io::Res
         if place.number > limits.connections {
             continue;
         }
-        let files = files.clone();
+        let site = site.clone();
         let serve = move || {
             let _place = place;
-            serve(stream, &files, limits);
+            serve(stream, &site, limits);
         };
         // Without memory for a thread the connection is closed, and the next one tried.
         _ = std::thread::Builder::new().stack_size(STACK).spawn(serve);
@@ -135,15 +163,26 @@ impl Drop for Place {
     }
 }
 
-fn serve(mut stream: TcpStream, files: &Files, limits: Limits) {
+fn serve(mut stream: TcpStream, site: &Site, limits: Limits) {
     let asked = match request::read_head(&mut stream, limits.head) {
         Ok(None) => return,
-        Ok(Some(head)) => request::parse(&head),
+        Ok(Some(head)) => request::parse(&head, &site.names),
         Err(status) => Err(status),
+    };
+    #[cfg(feature = "rooms")]
+    let asked = match asked {
+        Ok(asked) if !asked.head_only && rooms::name_of(&asked.path).is_some() => {
+            let name = rooms::name_of(&asked.path).unwrap_or_default();
+            match site.rooms.serve(&mut stream, name, asked.upgrade.as_ref()) {
+                Ok(()) => return finish(&mut stream, limits),
+                Err(status) => Err(status),
+            }
+        }
+        asked => asked,
     };
     // A browser that goes away before it has everything is no error of ours.
     _ = match asked {
-        Ok(asked) => match files.open(&asked.path) {
+        Ok(asked) => match site.files.open(&asked.path) {
             Some((content, size)) => send(&mut stream, &asked, content, size, limits),
             None => refuse(&mut stream, NOT_FOUND, limits),
         },
@@ -154,7 +193,11 @@ fn serve(mut stream: TcpStream, files: &Files, limits: Limits) {
 
 fn refuse(stream: &mut TcpStream, status: Status, limits: Limits) -> std::io::Result<()> {
     let Status(number, reason) = status;
-    let allow = if status == request::METHOD { "Allow: GET, HEAD\r\n" } else { "" };
+    let allow = match number {
+        405 => "Allow: GET, HEAD\r\n",
+        426 => "Upgrade: websocket\r\n",
+        _ => "",
+    };
     let answer = format!(
         "HTTP/1.1 {number} {reason}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n\
          {reason}",
@@ -255,7 +298,7 @@ mod tests {
     fn start() -> std::net::SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || run(&listener, Files::Inside(FILES), LIMITS));
+        std::thread::spawn(move || run(&listener, Site::new(Files::Inside(FILES)), LIMITS));
         address
     }
 

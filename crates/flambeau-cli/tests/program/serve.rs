@@ -11,7 +11,11 @@ struct Server(Child, String);
 
 impl Server {
     fn start(folder: &Folder) -> Server {
-        let arguments = ["serve", "--folder", "app", "--port", "0", "--no-open", "--json"];
+        Server::start_with(folder, &[])
+    }
+
+    fn start_with(folder: &Folder, more: &[&str]) -> Server {
+        let arguments = [&["serve", "--folder", "app", "--port", "0", "--no-open", "--json"], more].concat();
         let mut child = command(folder.path(), &arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -187,4 +191,43 @@ fn a_folder_that_is_not_the_app_is_refused() {
     let folder = Folder::new("serve-nothing");
     let message = error(folder.path(), &["serve", "--folder", ".", "--no-open"]);
     assert!(message.contains("no index.html"), "{message}");
+}
+
+/// The room in which tabs find each other: a WebSocket, whose first message is a member's number.
+#[test]
+fn rooms_are_served() {
+    let folder = app();
+    let server = Server::start(&folder);
+    let mut stream = server.connect();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    let ask = "GET /room/blue HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+               Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let mut block = [0; 1024];
+    while !String::from_utf8_lossy(&answer).contains("IdAssigned") {
+        let count = stream.read(&mut block).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&block[..count]);
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    // The answer to that key is RFC 6455's own example.
+    assert!(
+        answer.starts_with("HTTP/1.1 101") && answer.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+        "{answer}"
+    );
+    assert!(server.ask("GET /room/blue").starts_with("HTTP/1.1 426"));
+}
+
+/// Other machines come by addresses and by names that were given, and by no others.
+#[test]
+fn other_machines_where_the_user_says_so() {
+    let folder = app();
+    let server = Server::start_with(&folder, &["--listen", "0.0.0.0", "--name", "lab.example"]);
+    for (host, status) in [("192.168.1.7:8090", "200"), ("lab.example", "200"), ("evil.example", "421")] {
+        let answer = server.send(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {answer}");
+    }
+    let server = Server::start(&folder);
+    assert!(server.send("GET / HTTP/1.1\r\nHost: 192.168.1.7\r\n\r\n").starts_with("HTTP/1.1 421"));
 }

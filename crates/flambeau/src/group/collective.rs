@@ -78,12 +78,12 @@ impl<'g, G: Group + ?Sized> Doing<'g, G> {
             Error::Group { rank, message, .. } => Error::Group { op, rank, message },
             other => other,
         })?;
+        let wrong = |message: String| {
+            self.group.refuse(from, &message);
+            Err(Error::group(op, from, message))
+        };
         let Some(length) = message.len().checked_sub(TRAILER) else {
-            return Err(Error::group(
-                op,
-                from,
-                format!("sent {} bytes, which are no message", message.len()),
-            ));
+            return wrong(format!("sent {} bytes, which are no message", message.len()));
         };
         let word = |k: usize| {
             let bytes = &message[length + 4 * k..length + 4 * k + 4];
@@ -98,12 +98,13 @@ impl<'g, G: Group + ?Sized> Doing<'g, G> {
                  must do the same things in the same order",
                 self.number
             );
-            return Err(Error::group(op, from, message));
+            return wrong(message);
         }
         if label != self.label {
-            let message =
-                "has gradients for other parameters than this member; all must have them for the same ones";
-            return Err(Error::group(op, from, message));
+            return wrong(
+                "has gradients for other parameters than this member; all must have them for the same ones"
+                    .into(),
+            );
         }
         message.truncate(length);
         Ok(message)

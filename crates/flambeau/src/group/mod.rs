@@ -2,7 +2,8 @@
 //!
 //! A [`Group`] hands messages from member to member; what members do together (sums, broadcasts) is made of that once, for
 //! every kind of group. [`Threads`] are members in one process, for several adapters of one machine and for tests;
-//! `Mpi` (feature `mpi`) are processes that `mpirun` has started, on one machine or many.
+//! `Mpi` (feature `mpi`) are processes that `mpirun` has started, on one machine or many; [`Peers`] are strangers who come and go, over any
+//! kind of link.
 //!
 //! Sums are made in the order of ranks and in f64, and rounded once: for a fixed number of members the bits do not depend on
 //! who was faster. A member that is dead or late is an error that names its rank and what was waited for; nothing waits for ever.
@@ -45,6 +46,7 @@ mod collective;
 mod gradients;
 #[cfg(all(feature = "mpi", not(target_arch = "wasm32")))]
 mod mpi;
+pub mod peers;
 #[cfg(not(target_arch = "wasm32"))]
 mod threads;
 mod traffic;
@@ -53,6 +55,7 @@ use collective::Reduction;
 pub(crate) use gradients::FlatTensors;
 #[cfg(all(feature = "mpi", not(target_arch = "wasm32")))]
 pub use mpi::Mpi;
+pub use peers::{Peers, PeersOptions};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threads::{Room, Threads};
 pub use traffic::{Traffic, Transmitted};
@@ -110,6 +113,22 @@ pub trait Group: Debug {
     /// Lets members leave and join, where a group knows how to; all that stay call it. Without, nothing changes.
     fn regroup(&self) -> Waiting<'_, Membership> {
         Box::pin(async { Ok(Membership { rank: self.rank(), size: self.size(), joined: 0 }) })
+    }
+
+    /// Are all members under one hand? Where they are not, what they send is judged before it is used, and they confirm to each other
+    /// what they have received.
+    fn is_trusted(&self) -> bool {
+        true
+    }
+
+    /// Has nothing more to do with a member that has sent what it must not, where a group knows how to.
+    fn refuse(&self, rank: usize, why: &str) {
+        _ = (rank, why);
+    }
+
+    /// Of these two members one has told something else than the other: the group cannot go on with both.
+    fn doubt(&self, one: usize, other: usize) {
+        _ = (one, other);
     }
 
     /// The bytes that the member `root` gives; what the others give is not looked at.
@@ -186,6 +205,26 @@ impl<G: Group + ?Sized> Group for Rc<G> {
 
     fn regroup(&self) -> Waiting<'_, Membership> {
         (**self).regroup()
+    }
+
+    fn is_trusted(&self) -> bool {
+        (**self).is_trusted()
+    }
+
+    fn refuse(&self, rank: usize, why: &str) {
+        (**self).refuse(rank, why);
+    }
+
+    fn doubt(&self, one: usize, other: usize) {
+        (**self).doubt(one, other);
+    }
+
+    fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Waiting<'_, Vec<u8>> {
+        (**self).broadcast(root, bytes)
+    }
+
+    fn all_reduce(&self, values: Vec<f32>, reduce: Reduce) -> Waiting<'_, Vec<f32>> {
+        (**self).all_reduce(values, reduce)
     }
 }
 

@@ -59,7 +59,6 @@ impl Traffic {
     }
 
     /// Counts from the beginning again: with members that have just joined.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn restart(&self) {
         self.sequence.set(0);
     }

@@ -50,7 +50,7 @@ impl Compression {
         match self {
             Compression::None => (bytes.len() == 4 * length).then(|| bytemuck::pod_collect_to_vec(bytes)),
             Compression::Int8 { block } => unpack_int8(bytes, length, block),
-            Compression::TopK { .. } => unpack_largest(bytes, length),
+            Compression::TopK { share } => unpack_largest(bytes, length, share),
         }
     }
 }
@@ -85,9 +85,14 @@ fn unpack_int8(bytes: &[u8], length: usize, block: usize) -> Option<Vec<f32>> {
     Some(numbers)
 }
 
+/// How many of `length` numbers are sent.
+fn largest_count(length: usize, share: f64) -> usize {
+    ((length as f64 * share).ceil() as usize).min(length)
+}
+
 /// Pairs of place (u32) and value (f32), by place.
 fn pack_largest(numbers: &[f32], share: f64) -> Vec<u8> {
-    let count = ((numbers.len() as f64 * share).ceil() as usize).min(numbers.len());
+    let count = largest_count(numbers.len(), share);
     let mut places: Vec<u32> = (0..numbers.len() as u32).collect();
     if count < places.len() {
         let magnitude = |place: u32| numbers[place as usize].abs();
@@ -99,15 +104,18 @@ fn pack_largest(numbers: &[f32], share: f64) -> Vec<u8> {
     places.into_iter().flat_map(pair).collect()
 }
 
-fn unpack_largest(bytes: &[u8], length: usize) -> Option<Vec<f32>> {
+fn unpack_largest(bytes: &[u8], length: usize, share: f64) -> Option<Vec<f32>> {
+    if bytes.len() != 8 * largest_count(length, share) {
+        return None;
+    }
     let mut numbers = vec![0.0; length];
-    let (pairs, rest) = bytes.as_chunks::<8>();
+    let (pairs, _) = bytes.as_chunks::<8>();
     for pair in pairs {
         let (place, value) = pair.split_first_chunk::<4>()?;
         let value = f32::from_le_bytes(value.try_into().ok()?);
         *numbers.get_mut(u32::from_le_bytes(*place) as usize)? = value;
     }
-    rest.is_empty().then_some(numbers)
+    Some(numbers)
 }
 
 #[cfg(test)]
@@ -172,6 +180,8 @@ mod tests {
     fn bytes_of_another_length_or_place_are_refused() {
         assert_eq!(Compression::None.unpack(&[0; 7], 2), None);
         assert_eq!(Compression::INT8.unpack(&[0; 9], 4), None);
-        assert_eq!(Compression::TopK { share: 1.0 }.unpack(&[9, 0, 0, 0, 0, 0, 0, 0], 4), None);
+        let top = Compression::TopK { share: 0.25 };
+        assert_eq!(top.unpack(&[9, 0, 0, 0, 0, 0, 0, 0], 4), None);
+        assert_eq!(top.unpack(&[0; 16], 4), None, "two numbers instead of one");
     }
 }

@@ -18,6 +18,8 @@ pub struct DilocoOptions {
     pub outer_momentum: f64,
     /// How updates travel.
     pub compression: Compression,
+    /// The largest norm that an update may have (no limit if not set): a member's own is made shorter, another's that is longer is refused.
+    pub largest_norm: f64,
 }
 
 impl Default for DilocoOptions {
@@ -28,6 +30,7 @@ impl Default for DilocoOptions {
             outer_rate: 0.7,
             outer_momentum: 0.9,
             compression: Compression::None,
+            largest_norm: f64::INFINITY,
         }
     }
 }
@@ -71,17 +74,26 @@ impl Default for DilocoOptions {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Between two rounds members may leave, and others join, in groups that know how to ([`regroup`](Diloco::regroup)).
+/// Between two rounds members may leave, and others join, in groups that know how to ([`regroup`](Diloco::regroup)). Among members who
+/// do not trust each other ([`Peers`](crate::group::Peers)) call [`meet`](Diloco::meet) instead of `round`.
 #[derive(Debug)]
 pub struct Diloco {
-    options: DilocoOptions,
-    parameters: Vec<Parameter>,
+    pub(super) options: DilocoOptions,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) outer: Outer,
+    /// What the round that is being made would lead to, once this member has everybody's update.
+    pub(super) prepared: Option<Outer>,
+}
+
+/// Where the outer optimizer is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outer {
     /// θ₀, v and e, in the order in which parameters are packed.
-    start: Vec<f32>,
-    velocity: Vec<f32>,
-    kept: Vec<f32>,
+    pub start: Vec<f32>,
+    pub velocity: Vec<f32>,
+    pub kept: Vec<f32>,
     /// Rounds so far and one for the beginning; 0 for a member that has just joined.
-    rounds: u64,
+    pub rounds: u64,
 }
 
 impl Diloco {
@@ -93,7 +105,7 @@ impl Diloco {
     ) -> Result<Diloco> {
         group.broadcast_parameters(&parameters).await?;
         let mut diloco = Diloco::new(parameters, options).await?;
-        diloco.rounds = 1;
+        diloco.outer.rounds = 1;
         Ok(diloco)
     }
 
@@ -104,7 +116,10 @@ impl Diloco {
         group: &dyn Group,
     ) -> Result<Diloco> {
         let mut diloco = Diloco::new(parameters, options).await?;
-        diloco.settle(group).await?;
+        match group.is_trusted() {
+            true => diloco.settle(group).await?,
+            false => diloco.enter(group).await?,
+        }
         Ok(diloco)
     }
 
@@ -119,12 +134,16 @@ impl Diloco {
                 return Err(Error::argument("Diloco", format!("the {name} is {value}")));
             }
         }
+        if options.largest_norm.is_nan() || options.largest_norm <= 0.0 {
+            return Err(Error::argument("Diloco", format!("the largest norm is {}", options.largest_norm)));
+        }
         if parameters.is_empty() {
             return Err(Error::argument("Diloco", "the list of parameters is empty"));
         }
         let start = packed(&parameters)?.read().await?;
-        let (velocity, kept) = (vec![0.0; start.len()], vec![0.0; start.len()]);
-        Ok(Diloco { options, parameters, start, velocity, kept, rounds: 0 })
+        let zeros = vec![0.0; start.len()];
+        let outer = Outer { start, velocity: zeros.clone(), kept: zeros, rounds: 0 };
+        Ok(Diloco { options, parameters, outer, prepared: None })
     }
 
     /// The options.
@@ -134,16 +153,37 @@ impl Diloco {
 
     /// Rounds that have been made, with those before this member joined.
     pub fn rounds(&self) -> u64 {
-        self.rounds.saturating_sub(1)
+        self.outer.rounds.saturating_sub(1)
     }
 
     /// Brings the members' parameters together. On error nothing has changed here.
     pub async fn round(&mut self, group: &dyn Group) -> Result<()> {
-        let flat = packed(&self.parameters)?;
-        let now = flat.read().await?;
-        let difference =
-            self.start.iter().zip(&now).zip(&self.kept).map(|((start, now), kept)| start - now + kept);
-        let update: Vec<f32> = difference.collect();
+        let update = self.update().await?;
+        let next = match self.options.compression == Compression::None && group.is_trusted() {
+            true => {
+                let kept = vec![0.0; update.len()];
+                self.next(&group.all_reduce(update, Reduce::Mean).await?, kept)
+            }
+            false => {
+                let all = self.exchange(group, &update).await?;
+                let next = self.next(&all.mean, all.kept);
+                if !group.is_trusted() {
+                    // From here on others may count on this member's making the round.
+                    self.prepared = Some(next.clone());
+                    super::judged::confirm(group, &all.digests, &next).await?;
+                }
+                next
+            }
+        };
+        self.take(next)
+    }
+
+    /// What this member has learned since the last round, θ₀ − θ_H + e.
+    async fn update(&self) -> Result<Vec<f32>> {
+        let now = packed(&self.parameters)?.read().await?;
+        let Outer { start, kept, .. } = &self.outer;
+        let difference = start.iter().zip(&now).zip(kept).map(|((start, now), kept)| start - now + kept);
+        let mut update: Vec<f32> = difference.collect();
         if let Some(place) = update.iter().position(|x| !x.is_finite()) {
             let message = format!(
                 "the parameters are not finite after {} rounds (number {place} of {}); try a lower learning rate",
@@ -152,45 +192,37 @@ impl Diloco {
             );
             return Err(Error::Diverged(message));
         }
-        let (mean, kept) = self.mean(group, update).await?;
-        let (rate, momentum) = (self.options.outer_rate as f32, self.options.outer_momentum as f32);
-        let velocity: Vec<f32> = self.velocity.iter().zip(&mean).map(|(v, g)| momentum * v + g).collect();
-        let step = mean.iter().zip(&velocity).map(|(g, v)| g + momentum * v);
-        let start: Vec<f32> = self.start.iter().zip(step).map(|(start, step)| start - rate * step).collect();
-        self.set_parameters(&flat, &start)?;
-        (self.start, self.velocity, self.kept) = (start, velocity, kept);
-        self.rounds += 1;
-        Ok(())
+        let (norm, most) = (super::judged::norm(&update), 0.99 * self.options.largest_norm);
+        if norm > most {
+            // A little shorter than is allowed: compression rounds.
+            let share = (most / norm) as f32;
+            update.iter_mut().for_each(|x| *x *= share);
+        }
+        Ok(update)
     }
 
-    /// The mean of the members' updates as they travel, and what is kept here.
-    async fn mean(&self, group: &dyn Group, update: Vec<f32>) -> Result<(Vec<f32>, Vec<f32>)> {
-        let (compression, length) = (self.options.compression, update.len());
-        if compression == Compression::None {
-            return Ok((group.all_reduce(update, Reduce::Mean).await?, vec![0.0; length]));
-        }
-        let packed = compression.pack(&update);
-        let mut sums = vec![0.0_f64; length];
-        let mut kept = Vec::new();
-        for (rank, bytes) in group.gather(packed).await?.iter().enumerate() {
-            let sent = compression.unpack(bytes, length).ok_or_else(|| {
-                let message = format!("sent {} bytes that are no update of {length} numbers", bytes.len());
-                Error::group("Diloco::round", rank, message)
-            })?;
-            sums.iter_mut().zip(&sent).for_each(|(sum, &x)| *sum += f64::from(x));
-            if rank == group.rank() {
-                kept = update.iter().zip(&sent).map(|(update, sent)| update - sent).collect();
-            }
-        }
-        let size = group.size() as f64;
-        Ok((sums.into_iter().map(|sum| (sum / size) as f32).collect(), kept))
+    /// Where the outer optimizer comes to by a mean of updates.
+    fn next(&self, mean: &[f32], kept: Vec<f32>) -> Outer {
+        let (rate, momentum) = (self.options.outer_rate as f32, self.options.outer_momentum as f32);
+        let Outer { start, velocity, rounds, .. } = &self.outer;
+        let velocity: Vec<f32> = velocity.iter().zip(mean).map(|(v, g)| momentum * v + g).collect();
+        let step = mean.iter().zip(&velocity).map(|(g, v)| g + momentum * v);
+        let start: Vec<f32> = start.iter().zip(step).map(|(start, step)| start - rate * step).collect();
+        Outer { start, velocity, kept, rounds: rounds + 1 }
+    }
+
+    pub(super) fn take(&mut self, next: Outer) -> Result<()> {
+        self.set_parameters(&next.start)?;
+        self.prepared = None;
+        self.outer = next;
+        Ok(())
     }
 
     /// Gives all members the mean of what compression has kept at each, so that one saved state serves all: the sum that the
     /// next round adds stays what it is.
     pub async fn level(&mut self, group: &dyn Group) -> Result<()> {
         if self.options.compression != Compression::None {
-            self.kept = group.all_reduce(self.kept.clone(), Reduce::Mean).await?;
+            self.outer.kept = group.all_reduce(self.outer.kept.clone(), Reduce::Mean).await?;
         }
         Ok(())
     }
@@ -204,8 +236,8 @@ impl Diloco {
         Ok(membership)
     }
 
-    async fn settle(&mut self, group: &dyn Group) -> Result<()> {
-        let counts = group.gather(self.rounds.to_le_bytes().to_vec()).await?;
+    pub(super) async fn settle(&mut self, group: &dyn Group) -> Result<()> {
+        let counts = group.gather(self.outer.rounds.to_le_bytes().to_vec()).await?;
         let counts: Vec<u64> = counts
             .iter()
             .enumerate()
@@ -222,27 +254,25 @@ impl Diloco {
         }
         let root = counts.iter().position(|&count| count == most).unwrap_or_default();
         let own = match group.rank() == root {
-            true => bytemuck::cast_slice(&[&self.start[..], &self.velocity].concat()).to_vec(),
+            true => bytemuck::cast_slice(&[&self.outer.start[..], &self.outer.velocity].concat()).to_vec(),
             false => Vec::new(),
         };
         let received: Vec<f32> = bytemuck::pod_collect_to_vec(&group.broadcast(root, own).await?);
-        if self.rounds < most {
-            let length = self.start.len();
+        if self.outer.rounds < most {
+            let length = self.outer.start.len();
             if received.len() != 2 * length {
                 let message = format!("has {} parameters, this member {length}", received.len() / 2);
                 return Err(Error::group("regroup", root, message));
             }
             let (start, velocity) = received.split_at(length);
-            self.set_parameters(&packed(&self.parameters)?, start)?;
-            (self.start, self.velocity) = (start.to_vec(), velocity.to_vec());
-            self.kept.fill(0.0);
-            self.rounds = most;
+            let (start, velocity) = (start.to_vec(), velocity.to_vec());
+            self.take(Outer { start, velocity, kept: vec![0.0; length], rounds: most })?;
         }
         Ok(())
     }
 
-    fn set_parameters(&self, flat: &FlatTensors, numbers: &[f32]) -> Result<()> {
-        let values = flat.put_back(numbers)?;
+    fn set_parameters(&self, numbers: &[f32]) -> Result<()> {
+        let values = packed(&self.parameters)?.put_back(numbers)?;
         self.parameters.iter().zip(&values).try_for_each(|(parameter, value)| parameter.try_set(value))
     }
 }
@@ -256,10 +286,12 @@ impl Stateful for Diloco {
     fn state(&self) -> State {
         let mut state = State::default();
         let device = self.parameters[0].device();
-        for (name, numbers) in [("start", &self.start), ("velocity", &self.velocity), ("kept", &self.kept)] {
+        for (name, numbers) in
+            [("start", &self.outer.start), ("velocity", &self.outer.velocity), ("kept", &self.outer.kept)]
+        {
             state.tensors.insert(name, Tensor::from_slice(numbers, numbers.len(), &device));
         }
-        state.set("rounds", self.rounds.to_string());
+        state.set("rounds", self.outer.rounds.to_string());
         state
     }
 
@@ -276,17 +308,18 @@ impl Stateful for Diloco {
                 let tensor = state.tensors.get(name);
                 let tensor = tensor.ok_or_else(|| Error::State(format!("`{name}` is missing")))?;
                 match tensor.numel() {
-                    length if length == self.start.len() => tensor.to_vec_blocking::<f32>(),
-                    length => {
-                        Err(Error::State(format!("`{name}` has {length} numbers, not {}", self.start.len())))
-                    }
+                    length if length == self.outer.start.len() => tensor.to_vec_blocking::<f32>(),
+                    length => Err(Error::State(format!(
+                        "`{name}` has {length} numbers, not {}",
+                        self.outer.start.len()
+                    ))),
                 }
             };
             let (start, velocity, kept) = (numbers("start")?, numbers("velocity")?, numbers("kept")?);
             let rounds: String = state.value("rounds")?;
-            self.rounds =
+            let rounds =
                 rounds.parse().map_err(|_| Error::State(format!("`rounds`: {rounds} is no number")))?;
-            (self.start, self.velocity, self.kept) = (start, velocity, kept);
+            self.outer = Outer { start, velocity, kept, rounds };
             Ok(())
         }
     }

@@ -15,6 +15,7 @@ mod diloco;
 mod early_stopping;
 mod estimate;
 mod fitting;
+mod judged;
 #[cfg(not(target_arch = "wasm32"))]
 mod log_file;
 pub mod metrics;

@@ -38,8 +38,13 @@ fn weights(model: &Sequential) -> Vec<f64> {
     model.parameters().iter().flat_map(|weight| values(&weight.value())).collect()
 }
 
-const AS_ONE: DilocoOptions =
-    DilocoOptions { inner_steps: 1, outer_rate: 1.0, outer_momentum: 0.0, compression: Compression::None };
+const AS_ONE: DilocoOptions = DilocoOptions {
+    inner_steps: 1,
+    outer_rate: 1.0,
+    outer_momentum: 0.0,
+    compression: Compression::None,
+    largest_norm: f64::INFINITY,
+};
 
 #[test]
 fn one_inner_step_of_sgd_is_a_step_in_step() {
