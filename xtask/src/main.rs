@@ -6,6 +6,7 @@
 mod app;
 mod arrows;
 mod examples;
+mod flower;
 mod libtest;
 mod mpi;
 mod project;

@@ -109,7 +109,7 @@ fn train(
 }
 
 /// The first number of that name in a line of JSON.
-fn number(json: &str, name: &str) -> Result<f64, Failure> {
+pub fn number(json: &str, name: &str) -> Result<f64, Failure> {
     let value = json.split_once(&format!("\"{name}\":")).map(|(_, rest)| rest);
     let digits = value.and_then(|value| value.split([',', '}']).next());
     digits.and_then(|digits| digits.trim().parse().ok()).ok_or_else(|| {

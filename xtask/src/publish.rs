@@ -9,8 +9,14 @@ use crate::web::{install, package};
 use crate::workspace::Workspace;
 
 /// The crates that are published, those that others need first.
-const CRATES: &[&str] =
-    &["flambeau-derive", "flambeau-decompose", "flambeau", "flambeau-page", "flambeau-cli"];
+const CRATES: &[&str] = &[
+    "flambeau-derive",
+    "flambeau-decompose",
+    "flambeau",
+    "flambeau-flower",
+    "flambeau-page",
+    "flambeau-cli",
+];
 
 /// What a crate's page in the registry is made of.
 const FIELDS: &[&str] = &[

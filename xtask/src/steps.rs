@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use crate::app;
 use crate::arrows;
 use crate::examples;
+use crate::flower;
 use crate::libtest::Results;
 use crate::mpi;
 use crate::project;
@@ -50,6 +51,11 @@ pub const BUILDS: &[Step] = &[
         run: publish::features,
     },
     Step { name: "mpi", about: "training by mpirun: two processes give what one gives", run: mpi::check },
+    Step {
+        name: "flower",
+        about: "clients of a real Flower server give what is computed without one",
+        run: flower::check,
+    },
     Step {
         name: "project",
         about: "what `flambeau new` writes, natively and in Chromium",

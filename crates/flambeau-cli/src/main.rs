@@ -5,6 +5,7 @@ mod convert;
 mod data_sets;
 mod device;
 mod eval;
+mod federated;
 mod generate;
 mod info;
 mod logger;
@@ -44,6 +45,8 @@ struct Cli {
 enum Command {
     /// Train a model and write it to a folder.
     Train(Box<train::Options>),
+    /// Train together with others, each on their own data, by a Flower server.
+    Federated(federated::Options),
     /// Test a model on a data set.
     Eval(eval::Options),
     /// Say what pictures show.
@@ -91,6 +94,7 @@ async fn run(cli: Cli) -> flambeau::Result<ExitCode> {
     let Some(command) = cli.command else { return Ok(ExitCode::SUCCESS) };
     match command {
         Command::Train(options) => train::run(&options, choice, output).await,
+        Command::Federated(options) => federated::run(&options, choice, output).await,
         Command::Eval(options) => eval::run(&options, &device::choose(choice).await?, output).await,
         Command::Predict(options) => predict::run(&options, &device::choose(choice).await?, output).await,
         Command::Generate(options) => generate::run(&options, &device::choose(choice).await?, output).await,

@@ -95,8 +95,12 @@ impl Architecture {
                 Box::new(Cnn::try_with_options(classes, options, device)?)
             }
             &Architecture::Resnet18 { inputs: channels, width, classes, ref normalise } => {
-                let options =
-                    ResNetOptions { inputs: channels, width, stem: ResNetStem::Cifar, zero_init_residual: false };
+                let options = ResNetOptions {
+                    inputs: channels,
+                    width,
+                    stem: ResNetStem::Cifar,
+                    zero_init_residual: false,
+                };
                 let model = ResNet::try_with_options(ResNetDepth::Resnet18, classes, options, device)?;
                 match normalise {
                     None => Box::new(model),

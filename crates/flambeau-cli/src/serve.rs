@@ -3,11 +3,13 @@
 
 use crate::output::{Output, bad_file, refused};
 use flambeau::Result;
-use flambeau_page::server::{self, Files, Limits, Names, Site};
+use flambeau_flower::{Http, Request, Transport};
+use flambeau_page::server::{self, Answer, Files, Limits, Names, Post, PostRules, Posts, Site};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// The app's files by their addresses; none unless the program was built with it.
 const APP: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/app.rs"));
@@ -28,6 +30,10 @@ pub struct Options {
     /// Serve the app from this folder instead of the one inside the program; links that lead out of it are not followed.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Hand on what pages of the app send to /v1/fleet/ to this Flower server, such as http://127.0.0.1:8000: browsers let pages talk to
+    /// their own server alone.
+    #[arg(long, value_name = "URL")]
+    flower: Option<String>,
     /// Do not open the browser.
     #[arg(long)]
     no_open: bool,
@@ -62,20 +68,80 @@ pub fn run(options: &Options, output: Output) -> Result<ExitCode> {
         true => format!("http://localhost:{port}/"),
         false => format!("http://{}/", SocketAddr::new(options.listen, port)),
     };
-    let lines = match is_open {
-        false => vec![format!("Flambeau is at {address} (Ctrl-C ends it). Nothing leaves this machine.")],
-        true => vec![
-            format!("Flambeau is at {address} (Ctrl-C ends it)."),
+    let posts = options.flower.as_deref().map(Flower::at).transpose()?;
+    let mut lines = vec![format!("Flambeau is at {address} (Ctrl-C ends it).")];
+    match &posts {
+        Some(flower) => {
+            lines.push(format!("What its pages send to {} goes to {}.", RULES.prefix, flower.server));
+        }
+        None if !is_open => lines[0].push_str(" Nothing leaves this machine."),
+        None => {}
+    }
+    if is_open {
+        lines.extend([
             format!("Other machines can open it, too: whoever can reach {}, port {port}, may use the app and enter its rooms,", options.listen),
             "and nothing is encrypted. No other file of this machine can be read. Browsers on other machines give such a page the".into(),
             "CPU alone; for WebGPU there, put a server with https before it (docs/together.md).".into(),
-        ],
-    };
-    output.result(&json!({ "address": address, "open": is_open }), &lines);
+        ]);
+    }
+    output.result(&json!({ "address": address, "open": is_open, "flower": options.flower }), &lines);
     if !options.no_open && open::that_detached(&address).is_err() {
         eprintln!("note: no browser could be opened; open the address yourself");
     }
     let names = Names { addresses: is_open, others: options.name.clone() };
-    server::run(&listener, Site { names, ..Site::new(files) }, Limits::default()).map_err(taken)?;
+    let posts = posts.map(|flower| Box::new(flower) as Box<dyn Posts>);
+    server::run(&listener, Site { names, posts, ..Site::new(files) }, Limits::default()).map_err(taken)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The calls of Flower's Fleet API, and nothing else of a Flower server.
+const RULES: PostRules = PostRules {
+    prefix: "/v1/fleet/",
+    content_type: "application/protobuf",
+    headers: "flwr-",
+    body: 64 << 20,
+};
+
+/// The longest that a Flower server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A Flower server that pages of the app reach through this one. It sees the pages' own keys and signatures, which this program
+/// does not have.
+struct Flower {
+    server: String,
+    http: Http,
+}
+
+impl Flower {
+    fn at(address: &str) -> Result<Flower> {
+        let host = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+        match host.map(|host| host.trim_end_matches('/')) {
+            Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', ' ', '@']) => {
+                Ok(Flower { server: address.trim_end_matches('/').to_owned(), http: Http::default() })
+            }
+            _ => Err(refused(
+                "--flower",
+                format!("`{address}` is no address of a server; take one such as http://127.0.0.1:8000"),
+            )),
+        }
+    }
+}
+
+impl Posts for Flower {
+    fn rules(&self) -> PostRules {
+        RULES
+    }
+
+    fn post(&self, post: Post) -> std::result::Result<Answer, String> {
+        let request = Request {
+            url: format!("{}{}{}", self.server, RULES.prefix, post.call),
+            headers: post.headers.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            body: post.body,
+            timeout: PATIENCE,
+            limit: RULES.body,
+        };
+        let reply = flambeau::block_on(self.http.post(request));
+        let reply = reply.map_err(|error| format!("no answer from {}: {error}", self.server))?;
+        Ok(Answer { status: reply.status, content_type: reply.content_type, body: reply.body })
+    }
 }

@@ -1,8 +1,10 @@
 //! A server of files for the browsers of this machine, and, where it is told so, of others; with rooms (feature `rooms`) in which they find
-//! each other. It knows GET and HEAD, takes no bodies and ends every connection
-//! after one answer; heads, connections and the time for each have limits, so that no client can hold up another.
+//! each other. It knows GET and HEAD and ends every connection after one answer; heads, connections and the time for each have
+//! limits, so that no client can hold up another. It takes no bodies, but for POSTs below one address, where it was given something that
+//! answers them ([`Posts`]).
 
-use super::request::{self, NOT_FOUND, Status};
+pub use super::request::PostRules;
+use super::request::{self, Asked, NOT_FOUND, PostHead, Status};
 #[cfg(feature = "rooms")]
 use super::rooms::{self, RoomLimits, Rooms};
 use std::fs::File;
@@ -32,14 +34,16 @@ impl Default for Limits {
     }
 }
 
-/// The slowest that a client may read, in bytes a second, once it had the idle time.
+/// The most bodies that are in memory at a time.
+const BODIES: usize = 8;
+/// The slowest that a client may read or send, in bytes a second, once it had the idle time.
 const SLOWEST: u64 = 16 << 10;
 /// What is sent, or read and thrown away, at once.
 const BLOCK: usize = 64 << 10;
 /// The most that is read of what nobody asked for, so that the answer arrives before the connection is reset.
 const DRAINED: usize = 1 << 20;
-/// Stacks of the threads, which call nothing deep.
-const STACK: usize = 256 << 10;
+/// Stacks of the threads: what answers POSTs may call TLS.
+const STACK: usize = 1 << 20;
 
 /// Where files come from.
 pub enum Files {
@@ -81,6 +85,8 @@ pub struct Site {
     pub files: Files,
     /// The names under which it may be asked for.
     pub names: Names,
+    /// What answers POSTs, if anything does.
+    pub posts: Option<Box<dyn Posts>>,
     /// The rooms under `/room/`.
     #[cfg(feature = "rooms")]
     pub rooms: Rooms,
@@ -92,6 +98,7 @@ impl Site {
         Site {
             files,
             names: Names::default(),
+            posts: None,
             #[cfg(feature = "rooms")]
             rooms: Rooms::new(RoomLimits::default()),
         }
@@ -112,9 +119,46 @@ impl Read for Content {
     }
 }
 
+/// Answers POSTs below one address: for pages that talk to a server elsewhere, which does not know them.
+pub trait Posts: Send + Sync {
+    /// The address that they lie below, between slashes; what bodies are; how the names of headers begin that are handed on beside
+    /// `content-type` and `accept`; and the most bytes of a body.
+    fn rules(&self) -> PostRules;
+
+    /// The answer to a body. An error is what prevented one.
+    fn post(&self, post: Post) -> Result<Answer, String>;
+}
+
+/// A request with a body.
+pub struct Post {
+    /// The name below the address.
+    pub call: String,
+    /// The headers that are handed on, by names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// An answer with a body.
+pub struct Answer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// What the body is.
+    pub content_type: String,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What a connection is served from.
+struct Served {
+    site: Site,
+    /// Bodies that are in memory.
+    bodies: Arc<AtomicUsize>,
+}
+
 /// Serves until the listener fails, a thread for each connection.
 pub fn run(listener: &TcpListener, site: Site, limits: Limits) -> std::io::Result<()> {
-    let (site, open) = (Arc::new(site), Arc::new(AtomicUsize::new(0)));
+    let (served, open) = (Arc::new(Served { site, bodies: Arc::default() }), Arc::new(AtomicUsize::new(0)));
     loop {
         let (stream, _) = match listener.accept() {
             Ok(accepted) => accepted,
@@ -125,10 +169,10 @@ pub fn run(listener: &TcpListener, site: Site, limits: Limits) -> std::io::Resul
         if place.number > limits.connections {
             continue;
         }
-        let site = site.clone();
+        let served = served.clone();
         let serve = move || {
             let _place = place;
-            serve(stream, &site, limits);
+            serve(stream, &served, limits);
         };
         // Without memory for a thread the connection is closed, and the next one tried.
         _ = std::thread::Builder::new().stack_size(STACK).spawn(serve);
@@ -163,15 +207,19 @@ impl Drop for Place {
     }
 }
 
-fn serve(mut stream: TcpStream, site: &Site, limits: Limits) {
+fn serve(mut stream: TcpStream, served: &Served, limits: Limits) {
+    let site = &served.site;
+    let rules = site.posts.as_ref().map(|posts| posts.rules());
     let asked = match request::read_head(&mut stream, limits.head) {
         Ok(None) => return,
-        Ok(Some(head)) => request::parse(&head, &site.names),
+        Ok(Some((head, body))) => {
+            request::parse(&head, &site.names, rules.as_ref()).map(|asked| (asked, body))
+        }
         Err(status) => Err(status),
     };
     #[cfg(feature = "rooms")]
     let asked = match asked {
-        Ok(asked) if !asked.head_only && rooms::name_of(&asked.path).is_some() => {
+        Ok((Asked::File(asked), _)) if !asked.head_only && rooms::name_of(&asked.path).is_some() => {
             let name = rooms::name_of(&asked.path).unwrap_or_default();
             match site.rooms.serve(&mut stream, name, asked.upgrade.as_ref()) {
                 Ok(()) => return finish(&mut stream, limits),
@@ -182,13 +230,51 @@ fn serve(mut stream: TcpStream, site: &Site, limits: Limits) {
     };
     // A browser that goes away before it has everything is no error of ours.
     _ = match asked {
-        Ok(asked) => match site.files.open(&asked.path) {
+        Ok((Asked::File(asked), _)) => match site.files.open(&asked.path) {
             Some((content, size)) => send(&mut stream, &asked, content, size, limits),
             None => refuse(&mut stream, NOT_FOUND, limits),
         },
+        Ok((Asked::Post(head), body)) => post(&mut stream, head, body, served, limits),
         Err(status) => refuse(&mut stream, status, limits),
     };
     finish(&mut stream, limits);
+}
+
+/// Reads the rest of a body, hands it on, and sends the answer.
+fn post(
+    stream: &mut TcpStream,
+    head: PostHead,
+    begun: Vec<u8>,
+    served: &Served,
+    limits: Limits,
+) -> std::io::Result<()> {
+    let place = Place::take(&served.bodies);
+    let Some(posts) = served.site.posts.as_ref().filter(|_| place.number <= BODIES) else {
+        return refuse(stream, request::BUSY, limits);
+    };
+    let deadline = Instant::now() + limits.idle + Duration::from_secs(head.length as u64 / SLOWEST);
+    let body = match request::read_body(stream, begun, head.length, deadline) {
+        Ok(body) => body,
+        Err(status) => return refuse(stream, status, limits),
+    };
+    let answer = match posts.post(Post { call: head.call, headers: head.headers, body }) {
+        Ok(answer) => answer,
+        Err(message) => {
+            let Status(status, _) = request::GATEWAY;
+            Answer { status, content_type: "text/plain".into(), body: message.into_bytes() }
+        }
+    };
+    // What the other side says a body is must not become further headers.
+    let content_type: String = answer.content_type.chars().filter(|c| (' '..='~').contains(c)).collect();
+    let head = format!(
+        "HTTP/1.1 {} \r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+        answer.status,
+        answer.body.len()
+    );
+    let deadline = Instant::now() + limits.idle + Duration::from_secs(answer.body.len() as u64 / SLOWEST);
+    write(stream, head.as_bytes(), deadline)?;
+    write(stream, &answer.body, deadline)
 }
 
 fn refuse(stream: &mut TcpStream, status: Status, limits: Limits) -> std::io::Result<()> {
@@ -293,6 +379,64 @@ mod tests {
         Limits { connections: 4, head: Duration::from_millis(200), idle: Duration::from_millis(300) };
     static LARGE: [u8; 16 << 20] = [7; 16 << 20];
     static FILES: &[(&str, &[u8])] = &[("index.html", b"page"), ("large.bin", &LARGE)];
+
+    /// Answers with what it was sent.
+    struct Echo;
+
+    impl Posts for Echo {
+        fn rules(&self) -> PostRules {
+            PostRules {
+                prefix: "/echo/",
+                content_type: "application/protobuf",
+                headers: "flwr-",
+                body: 1 << 20,
+            }
+        }
+
+        fn post(&self, post: Post) -> Result<Answer, String> {
+            if post.call == "fail" {
+                return Err("nobody is there".into());
+            }
+            let headers: Vec<String> =
+                post.headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let content_type = format!("{}\r\nEvil: yes", headers.join(";"));
+            Ok(Answer { status: 218, content_type, body: post.body })
+        }
+    }
+
+    #[test]
+    fn posts_are_handed_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let posts: Option<Box<dyn Posts>> = Some(Box::new(Echo));
+            run(&listener, Site { posts, ..Site::new(Files::Inside(FILES)) }, LIMITS)
+        });
+        let ask = |target: &str, headers: &str, body: &str| {
+            let head = format!(
+                "POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/protobuf\r\n{headers}\r\n"
+            );
+            let mut stream = connect(address, head.as_bytes());
+            _ = stream.write_all(body.as_bytes());
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        let answer =
+            ask("/echo/a", "Content-Length: 5\r\nFlwr-X: 1\r\nCookie: secret\r\n", "hello, and more");
+        assert!(answer.starts_with("HTTP/1.1 218") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+        assert!(
+            answer.contains("Content-Type: content-type=application/protobuf;flwr-x=1Evil: yes\r\n"),
+            "{answer}"
+        );
+        let answer = ask("/echo/fail", "Content-Length: 0\r\n", "");
+        assert!(answer.starts_with("HTTP/1.1 502") && answer.ends_with("nobody is there"), "{answer}");
+        assert!(ask("/echo/a", "Content-Length: 9\r\n", "short").starts_with("HTTP/1.1 408"));
+        assert!(ask("/echo/a", "Content-Length: 9999999\r\n", "").starts_with("HTTP/1.1 413"));
+        assert!(ask("/index.html", "Content-Length: 0\r\n", "").starts_with("HTTP/1.1 405"));
+        let long = "x".repeat(1 << 20);
+        assert!(ask("/echo/a", "Content-Length: 1048576\r\n", &long).ends_with(&long));
+    }
 
     /// A server that lives as long as the tests.
     fn start() -> std::net::SocketAddr {

@@ -3,6 +3,7 @@
 mod bench;
 mod data_sets;
 mod errors;
+mod federated;
 mod files;
 mod groups;
 mod kills;

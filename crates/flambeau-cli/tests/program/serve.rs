@@ -186,6 +186,69 @@ fn very_many_connections() {
     assert!(served);
 }
 
+/// A server that takes one request, answers it with these bytes, and gives what it was asked.
+fn one_answer(bytes: &'static [u8]) -> (String, std::thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut asked, mut block) = (Vec::new(), [0; 4096]);
+        while !asked.ends_with(b"the body") {
+            let count = stream.read(&mut block).unwrap();
+            asked.extend_from_slice(&block[..count]);
+        }
+        stream.write_all(bytes).unwrap();
+        String::from_utf8(asked).unwrap()
+    });
+    (address, asked)
+}
+
+/// Calls of the Fleet API go to the Flower server, signatures and all, and come back; nothing else does.
+#[test]
+fn calls_of_the_fleet_api_are_handed_on() {
+    let (flower, asked) = one_answer(
+        b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{\"code\": 2007",
+    );
+    let folder = app();
+    let server = Server::start_with(&folder, &["--flower", &flower]);
+    assert_served(&server);
+    let call = |target: &str, more: &str| {
+        server.send(&format!(
+            "POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/protobuf\r\nContent-Length: 8\r\n\
+             flwr-signature: abc=\r\nCookie: secret\r\n{more}\r\nthe body"
+        ))
+    };
+    for (target, more, status) in [
+        ("/v1/control/start-run", "", "405"),
+        ("/v1/fleet/../control/start-run", "", "404"),
+        ("/v1/fleet/pull-object", "Origin: http://evil.example\r\n", "403"),
+    ] {
+        let answer = call(target, more);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && !answer.contains("2007"), "{answer}");
+    }
+    let answer = call("/v1/fleet/pull-object", "Origin: http://localhost\r\n");
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.ends_with("{\"code\": 2007"), "{answer}");
+    assert!(answer.contains("Content-Type: application/json\r\n"), "{answer}");
+    let asked = asked.join().unwrap().to_lowercase();
+    assert!(asked.starts_with("post /v1/fleet/pull-object http/1.1\r\n"), "{asked}");
+    assert!(asked.contains("flwr-signature: abc=") && !asked.contains("secret"), "{asked}");
+    // Nobody listens there any more.
+    let answer = call("/v1/fleet/pull-object", "");
+    assert!(answer.starts_with("HTTP/1.1 502") && answer.contains("no answer from"), "{answer}");
+}
+
+#[test]
+fn an_address_that_is_none_is_refused() {
+    let folder = app();
+    for address in ["127.0.0.1:8000", "ftp://x", "http://", "http://a/b"] {
+        let message = error(
+            folder.path(),
+            &["serve", "--folder", "app", "--no-open", "--port", "0", "--flower", address],
+        );
+        assert!(message.contains("--flower") && message.contains(address), "{message}");
+    }
+}
+
 #[test]
 fn a_folder_that_is_not_the_app_is_refused() {
     let folder = Folder::new("serve-nothing");

@@ -1,7 +1,7 @@
 //! Two members who find each other, and members who want more than they may have.
 
 use super::*;
-use crate::server::{self, Files, Limits, Names, Site};
+use crate::server::{self, Files, Limits, Site};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -16,7 +16,7 @@ fn start(limits: RoomLimits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let files = Files::Inside(&[("index.html", b"page")]);
-    let site = Site { files, names: Names::default(), rooms: Rooms::new(limits) };
+    let site = Site { rooms: Rooms::new(limits), ..Site::new(files) };
     std::thread::spawn(move || server::run(&listener, site, Limits::default()));
     address
 }
