@@ -1,5 +1,6 @@
 //! Estimates of a training step's memory against the ledger of a run, on the CPU and on a GPU.
 
+use crate::alone;
 use crate::common::new_gpu;
 use flambeau::data::{DataLoader, TensorDataset};
 use flambeau::nn::models::{
@@ -75,6 +76,7 @@ fn compare<M: Module>(
 
 #[test]
 fn of_perceptrons_in_pieces() {
+    let _alone = alone();
     for device in devices() {
         let mut last = u64::MAX;
         for pieces in [1, 2, 8] {
@@ -98,6 +100,7 @@ fn of_perceptrons_in_pieces() {
 
 #[test]
 fn of_convolutions_and_batch_norm() {
+    let _alone = alone();
     for device in devices() {
         let options = CnnOptions {
             inputs: 3,
@@ -128,6 +131,7 @@ fn of_convolutions_and_batch_norm() {
 
 #[test]
 fn of_a_residual_network() {
+    let _alone = alone();
     for device in devices().into_iter().take(2) {
         let options =
             ResNetOptions { inputs: 3, width: 8, stem: ResNetStem::Cifar, zero_init_residual: false };
@@ -143,6 +147,7 @@ fn of_a_residual_network() {
 
 #[test]
 fn of_a_transformer() {
+    let _alone = alone();
     for device in devices() {
         for pieces in [1, 4] {
             let config = GptConfig {
@@ -166,6 +171,7 @@ fn of_a_transformer() {
 /// What an estimate must leave alone: gradients that are there, random numbers, the place in the data, weights.
 #[test]
 fn an_estimate_changes_nothing() {
+    let _alone = alone();
     for device in devices().into_iter().take(2) {
         let model =
             Sequential::new().with(Linear::new(8, 8, &device)).with(Relu).with(Linear::new(8, 2, &device));

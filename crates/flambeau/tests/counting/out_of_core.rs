@@ -1,5 +1,6 @@
 //! Training within a limit of memory: that the limit holds, by the ledger, and that the run is the one without it.
 
+use crate::alone;
 use crate::common::{assert_close, new_gpu};
 use flambeau::data::{DataLoader, TensorDataset};
 use flambeau::io::Matching;
@@ -61,6 +62,7 @@ fn weights(model: &impl Module) -> Vec<Vec<f64>> {
 /// However a model is placed, it takes the steps of the model that lies on the device.
 #[test]
 fn every_placement_trains_as_on_the_device() {
+    let _alone = alone();
     for device in limited(None) {
         let mut plain = batches(&device, 32);
         let model = deep(&device);
@@ -94,6 +96,7 @@ fn every_placement_trains_as_on_the_device() {
 /// Parameters of 2.6 MB, with their state 7.9 MB, trained within 1.3 MB; the device refuses every byte beyond.
 #[test]
 fn a_model_of_more_than_twice_the_limit_trains() {
+    let _alone = alone();
     const LIMIT: u64 = 1_300_000;
     let [free_cpu, free_gpu] = limited(None);
     for (device, free) in limited(Some(LIMIT)).into_iter().zip([free_cpu, free_gpu]) {
@@ -140,6 +143,7 @@ fn many(device: &Device, size: usize) -> DataLoader {
 /// unevenly.
 #[test]
 fn a_batch_too_large_comes_in_pieces() {
+    let _alone = alone();
     for device in limited(None) {
         let narrow = || {
             let layer = |seed: u64, from: usize, to: usize| {
@@ -176,6 +180,7 @@ fn a_batch_too_large_comes_in_pieces() {
 
 #[test]
 fn what_does_not_fit_is_an_error_with_the_numbers() {
+    let _alone = alone();
     for device in limited(None) {
         let model = OutOfCore::new(deep(&Device::cpu()), &device);
         let optimizer = adam(&model);
@@ -198,6 +203,7 @@ fn what_does_not_fit_is_an_error_with_the_numbers() {
 /// Batch norm would normalise each piece by itself: batches are not cut unless that is allowed.
 #[test]
 fn batch_norm_refuses_pieces() {
+    let _alone = alone();
     let [device, _] = limited(None);
     let model = Sequential::new()
         .with(Linear::new(8, 64, &device))
@@ -220,6 +226,7 @@ fn batch_norm_refuses_pieces() {
 /// Dropout draws what it drew without segments, running statistics move once a step, and frozen parameters stay.
 #[test]
 fn segments_draw_and_count_as_the_whole_does() {
+    let _alone = alone();
     for device in limited(None) {
         let make = |home: &Device| {
             let model = Sequential::new()
@@ -269,6 +276,7 @@ fn segments_draw_and_count_as_the_whole_does() {
 /// Tokens have no gradient, and the tied table of embeddings gets that of both ends.
 #[test]
 fn a_tied_transformer_by_segments() {
+    let _alone = alone();
     for device in limited(None) {
         let config =
             GptConfig { vocabulary: 16, context: 8, layers: 2, heads: 2, width: 16, ..GptConfig::default() };
