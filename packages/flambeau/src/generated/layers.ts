@@ -1,7 +1,7 @@
 // The layers of the catalogue, as written by `cargo test -p flambeau-web`: do not edit by hand.
 
 import type { Sizes } from "../types.js";
-import { Cell, Decoder, EmbeddingBag, Encoder, Layer, Lstm, LstmCell, MultiheadAttention, PairLayer, Recurrent, Transformer } from "../nn/layer.js";
+import { Cell, Decoder, EmbeddingBag, Encoder, Gpt, Layer, Lstm, LstmCell, MultiheadAttention, PairLayer, Recurrent, Transformer } from "../nn/layer.js";
 
 /** The settings of `Linear` and `Bilinear`. */
 export interface LinearOptions {
@@ -157,6 +157,18 @@ export interface UpsampleOptions {
   mode?: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
   /** The first and last places of input and result coincide, instead of their outer edges; for linear and cubic. Default: false. */
   alignCorners?: boolean;
+}
+
+/** The settings of `ResNet`. */
+export interface ResNetOptions {
+  /** Channels of the image. Default: 3. */
+  inputs?: number;
+  /** Channels of the first stage; each later one has twice as many. Default: 64. */
+  width?: number;
+  /** How it begins. Default: "imagenet". */
+  stem?: "imagenet" | "cifar";
+  /** Does every block begin as the identity (the weight of its last norm being 0)? Default: false. */
+  zeroInitResidual?: boolean;
 }
 
 /** The settings of `PRelu`. */
@@ -329,6 +341,26 @@ export interface TransformerStackOptions {
   norm?: boolean;
 }
 
+/** The settings of `Gpt`. */
+export interface GptConfigOptions {
+  /** Different tokens. Default: 50257. */
+  vocabulary?: number;
+  /** Tokens that it can look back on. Default: 1024. */
+  context?: number;
+  /** Layers. Default: 12. */
+  layers?: number;
+  /** Heads of each layer's attention. Default: 12. */
+  heads?: number;
+  /** Features of a token. Default: 768. */
+  width?: number;
+  /** The probability of dropout, everywhere. Default: 0. */
+  dropout?: number;
+  /** Have linear layers and norms biases? Default: true. */
+  bias?: boolean;
+  /** Is the table of embeddings also the last layer's weight? Default: true. */
+  tied?: boolean;
+}
+
 /** The settings of `Transformer`; the defaults are PyTorch's. */
 export interface TransformerOptions {
   /** Layers of the encoder. Default: 6. */
@@ -459,6 +491,12 @@ export const pixelUnshuffle = (factor: number) => new Layer("pixel_unshuffle", {
 export const upsample = (options: UpsampleOptions = {}) => new Layer("upsample", options);
 /** Twice a convolution 3 × 3, ReLU and the maximum of 2 × 2; then two linear layers with ReLU between: `conv1`, `conv2`, `fc1`, `fc2`. From (B, inputs, H, W) to (B, classes). */
 export const cnn = (classes = 10) => new Layer("cnn", { classes });
+/** A residual network, from images (B, inputs, H, W) to (B, classes). Names, first values and layers are torchvision's: `conv1`, `bn1`, `layer1.0.conv1`, …, `layer2.0.downsample.0`, …, `fc`. */
+export const resnet18 = (classes = 1000, options: ResNetOptions = {}) => new Layer("resnet18", { classes, ...options });
+/** A residual network, from images (B, inputs, H, W) to (B, classes). Names, first values and layers are torchvision's: `conv1`, `bn1`, `layer1.0.conv1`, …, `layer2.0.downsample.0`, …, `fc`. */
+export const resnet34 = (classes = 1000, options: ResNetOptions = {}) => new Layer("resnet34", { classes, ...options });
+/** A residual network, from images (B, inputs, H, W) to (B, classes). Names, first values and layers are torchvision's: `conv1`, `bn1`, `layer1.0.conv1`, …, `layer2.0.downsample.0`, …, `fc`. */
+export const resnet50 = (classes = 1000, options: ResNetOptions = {}) => new Layer("resnet50", { classes, ...options });
 /** min(max(x, 0), 6). */
 export const relu6 = () => new Layer("relu6", {});
 /** The exponential linear unit, scaled so that mean 0 and variance 1 are kept through layers. */
@@ -561,5 +599,7 @@ export const transformerDecoderLayer = (width: number, heads: number, options: T
 export const transformerEncoder = (width: number, heads: number, options: TransformerStackOptions = {}) => new Encoder("transformer_encoder", { width, heads, ...options });
 /** Decoder layers on top of each other, with an optional norm at the end; see `TransformerEncoder`. */
 export const transformerDecoder = (width: number, heads: number, options: TransformerStackOptions = {}) => new Decoder("transformer_decoder", { width, heads, ...options });
+/** A GPT: from tokens (B, T) to the scores (B, T, vocabulary) of the token after each. */
+export const gpt = (options: GptConfigOptions = {}) => new Gpt("gpt", options);
 /** An encoder and a decoder, each with a norm at the end ("Attention is all you need"). Matrices begin in Xavier's uniform distribution. */
 export const transformer = (width: number, heads: number, options: TransformerOptions = {}) => new Transformer("transformer", { width, heads, ...options });
