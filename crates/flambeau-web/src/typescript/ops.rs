@@ -55,7 +55,11 @@ pub fn generate() -> String {
     };
     let table = elementwise_ops();
     for (number, (name, operands)) in table.iter().enumerate() {
-        let operand = |_: &&str| ("other: Tensor | number".to_string(), ".o(other)".to_string());
+        // A letter of a formula says nothing to a caller.
+        let operand = |name: &&str| {
+            let name = if name.len() > 1 { name } else { "other" };
+            (format!("{name}: Tensor | number"), format!(".o({name})"))
+        };
         let params: Vec<(String, String)> = operands[1..].iter().map(operand).collect();
         add(name, number, &params, true, "Tensor", "one");
     }

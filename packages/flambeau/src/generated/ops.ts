@@ -95,18 +95,18 @@ export abstract class Ops {
   }
 
   /** `max(x, min)`; NaN where x or min is. Derivative: 1 where x ≥ min, else 0; min gets the gradient where it was taken. */
-  clampMin(other: Tensor | number): Tensor {
-    return one(17, args(this).o(other));
+  clampMin(min: Tensor | number): Tensor {
+    return one(17, args(this).o(min));
   }
 
   /** `min(x, max)`; NaN where x or max is. Derivative: 1 where x ≤ max, else 0; max gets the gradient where it was taken. */
-  clampMax(other: Tensor | number): Tensor {
-    return one(18, args(this).o(other));
+  clampMax(max: Tensor | number): Tensor {
+    return one(18, args(this).o(max));
   }
 
   /** x brought into [min, max]: `min(max(x, min), max)`, NaN where x or a bound is. Derivative: 1 where min ≤ x ≤ max, else 0; a bound that was taken gets the gradient. */
-  clamp(other: Tensor | number, other: Tensor | number): Tensor {
-    return one(19, args(this).o(other).o(other));
+  clamp(min: Tensor | number, max: Tensor | number): Tensor {
+    return one(19, args(this).o(min).o(max));
   }
 
   /** `x · x · x`. Derivative: 3 x². */
