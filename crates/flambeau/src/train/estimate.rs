@@ -172,10 +172,7 @@ impl<M: Module> Trainer<M> {
             parameter.set_grad(gradient.as_ref())?;
         }
         let peak = rehearsal.memory(&device).peak;
-        if let Some(placing) = self.model.placing() {
-            // Lets go of copies that stay on the device: those of a rehearsal have no numbers.
-            placing.place(placing.placement());
-        }
+        self.forget_copies();
         drop(statistics);
         drop(rehearsal);
         taken?;

@@ -328,6 +328,13 @@ impl<M: Module> Trainer<M> {
         Ok(())
     }
 
+    /// Lets go of copies of parameters that stay on the device: those of a rehearsal have no numbers.
+    pub(super) fn forget_copies(&self) {
+        if let Some(placing) = self.model.placing() {
+            placing.place(placing.placement());
+        }
+    }
+
     /// The peak of evaluating a batch in so many pieces.
     fn rehearse_evaluation<B: 'static>(
         &self,
@@ -348,6 +355,7 @@ impl<M: Module> Trainer<M> {
         drop(running);
         drop(values);
         let peak = rehearsal.memory(batches.device()).peak;
+        self.forget_copies();
         evaluated.map(|()| peak)
     }
 }
