@@ -475,7 +475,7 @@ test("residual networks have torchvision's names, and GPTs continue text", async
   for (let k = 0; k < 4; k += 1) {
     const next = gpt
       .forward(text)
-      .narrow(1, text.size(1) - 1, 1)
+      .narrow(1, 2 + k, 1)
       .argmax(-1)
       .toDtype("i32");
     text = cat([text, next], 1);
