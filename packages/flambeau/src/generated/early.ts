@@ -373,6 +373,11 @@ fn fl_ordered(x: f32, y: f32) -> bool {
     return max(bitcast<u32>(x) & 0x7fffffffu, bitcast<u32>(y) & 0x7fffffffu) <= 0x7f800000u;
 }
 
+fn fl_divide(x: f32, y: f32) -> f32 {
+    let near = select(1.0, 5.9604645e-8, abs(y) > 8e37);
+    return (x * near) / (y * near);
+}
+
 fn fl_fault(slot: u32, run: u32, node: u32, value: u32) {
     if (atomicExchange(&status[slot], run) != run) {
         atomicStore(&status[slot + 1u], node);
@@ -478,7 +483,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let v9 = acc9;
     let v11 = acc11;
     if (member == 0u && row < params[0].w) {
-        let v12: f32 = (v9 / v11);
+        let v12: f32 = fl_divide(v9, v11);
         out0[index] = v12;
         out2[index] = v11;
     }
@@ -493,6 +498,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 @group(0) @binding(6) var<storage, read_write> out2: array<f32>;
 @group(0) @binding(7) var<storage, read_write> status: array<atomic<u32>>;
 @group(0) @binding(8) var<uniform> params: array<vec4<u32>, 4>;
+
+fn fl_divide(x: f32, y: f32) -> f32 {
+    let near = select(1.0, 5.9604645e-8, abs(y) > 8e37);
+    return (x * near) / (y * near);
+}
 
 fn fl_fault(slot: u32, run: u32, node: u32, value: u32) {
     if (atomicExchange(&status[slot], run) != run) {
@@ -553,10 +563,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let v19: f32 = select(v12, v18, v0);
     let v20: f32 = sqrt(v19);
     let v21: f32 = bitcast<f32>(params[3].y);
-    let v22: f32 = (v20 / v21);
+    let v22: f32 = fl_divide(v20, v21);
     let v23: f32 = bitcast<f32>(params[3].z);
     let v24: f32 = (v22 + v23);
-    let v25: f32 = (v11 / v24);
+    let v25: f32 = fl_divide(v11, v24);
     let v26: f32 = (v1 + v25);
     let v27: f32 = select(v1, v26, v0);
     out0[index] = v27;
@@ -572,6 +582,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 @group(0) @binding(5) var<storage, read_write> out0: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out1: array<f32>;
 @group(0) @binding(7) var<uniform> params: array<vec4<u32>, 3>;
+
+fn fl_divide(x: f32, y: f32) -> f32 {
+    let near = select(1.0, 5.9604645e-8, abs(y) > 8e37);
+    return (x * near) / (y * near);
+}
 
 fn fl_scale(x: f32, n: i32) -> f32 {
     let half = n >> 1u;
@@ -610,7 +625,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let v8: f32 = bitcast<f32>(params[1].x);
     let at2 = 0u;
     let v9: f32 = in3[at2];
-    let v10: f32 = (v8 / v9);
+    let v10: f32 = fl_divide(v8, v9);
     let v14: f32 = bitcast<f32>(params[1].y);
     var acc16: f32 = f32(0);
     for (var q = member; q < end; q += params[0].x) {
