@@ -487,5 +487,5 @@ test("residual networks have torchvision's names, and GPTs continue text", async
     [12],
   );
   await throws(() => gpt.generate(tokens, 0), "cannot follow");
-  await throws(() => gpt.generate(tokens, 10), "context");
+  await throws(() => gpt.generate(tokens, 11), "context");
 });
