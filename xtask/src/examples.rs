@@ -51,19 +51,13 @@ const RUNS: &[Run] = &[
     run("pinn", &[], Place::Cpu),
     run("maml", &[], Place::Cpu),
     run("ensemble", &[], Place::Cpu),
+    // Megabytes that the device may have, and steps: it checks that it stays within them, and its losses.
+    run("out_of_core", &["8", "3"], Place::Cpu),
 ];
 
 /// Builds all of them once, and runs the table.
 pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
-    let listed: BTreeSet<String> = RUNS.iter().map(|run| run.example.to_owned()).collect();
-    let present = examples(workspace)?;
-    if listed != present {
-        let other: Vec<_> = listed.symmetric_difference(&present).map(String::as_str).collect();
-        return Err(Failure::new(
-            format!("in {FOLDER} or in the table, but not in both: {}", other.join(", ")),
-            "Give it a row in xtask/src/examples.rs, or take the row away.",
-        ));
-    }
+    let present = complete(workspace)?;
     // With the tests' features, so that nothing is compiled twice.
     let mut build = workspace.cargo(&["build", "--workspace", "--tests", "--examples"]);
     shell::run(&mut build, "Mend what the compiler reports above, then `cargo xtask test examples`.")?;
@@ -77,6 +71,20 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
         shell::run(&mut command, "Mend the example, or what it found; then `cargo xtask test examples`.")?;
     }
     Ok(Report::note(format!("{} examples, {} runs", present.len(), RUNS.len())))
+}
+
+/// The examples that there are, if the table has a row for each of them and for no other.
+fn complete(workspace: &Workspace) -> Result<BTreeSet<String>, Failure> {
+    let listed: BTreeSet<String> = RUNS.iter().map(|run| run.example.to_owned()).collect();
+    let present = examples(workspace)?;
+    if listed != present {
+        let other: Vec<_> = listed.symmetric_difference(&present).map(String::as_str).collect();
+        return Err(Failure::new(
+            format!("in {FOLDER} or in the table, but not in both: {}", other.join(", ")),
+            "Give it a row in xtask/src/examples.rs, or take the row away.",
+        ));
+    }
+    Ok(present)
 }
 
 impl Place {
@@ -102,4 +110,17 @@ fn examples(workspace: &Workspace) -> Result<BTreeSet<String>, Failure> {
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_has_a_row() {
+        let workspace = Workspace::locate().expect("the tests run in a clone");
+        if let Err(failure) = complete(&workspace) {
+            panic!("{failure}");
+        }
+    }
 }

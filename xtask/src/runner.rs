@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
 /// Runs the steps up to the first that fails; true if none did.
 pub fn run_all(workspace: &Workspace, steps: &[&Step]) -> bool {
     let mut rows = vec![["step".to_string(), "result".into(), "time".into(), String::new()]];
-    let mut summaries = Vec::new();
+    let (mut summaries, mut failures) = (Vec::new(), Vec::new());
     let (mut passed, mut failed) = (0, 0);
     for (index, step) in steps.iter().enumerate() {
         if failed > 0 {
@@ -79,13 +79,18 @@ pub fn run_all(workspace: &Workspace, steps: &[&Step]) -> bool {
             Err(failure) => {
                 println!("==> {} FAILED after {time}\n\n{failure}", step.name);
                 failed += 1;
-                rows.push([step.name.into(), "FAILED".into(), time, failure.what]);
+                rows.push([step.name.into(), "FAILED".into(), time, failure.what.clone()]);
+                failures.push(format!("{} FAILED: {failure}", step.name));
             }
         }
     }
     print!("\n{}", table(&rows));
     for summary in &summaries {
         println!("{summary}");
+    }
+    // Once more at the end: of a long log people, and what keeps logs, see the last lines.
+    for failure in &failures {
+        println!("\n{failure}");
     }
     println!("\n{passed} passed, {failed} failed");
     failed == 0
