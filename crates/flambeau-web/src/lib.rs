@@ -8,6 +8,7 @@
 //! - `args`, `methods`: what ops are called with, and the methods that structured primitives do not bring along, from which the
 //!   TypeScript is generated;
 //! - `arrays`: functions that few pages need, and transforms of functions;
+//! - `peers`: training together with other tabs;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
 //! - `tensor`, `layers`, `optim`, `amp`, `files`, `kernel`, `device`: the calls.
 
@@ -22,6 +23,7 @@ mod kernel;
 mod layers;
 mod methods;
 mod optim;
+mod peers;
 mod schedules;
 #[cfg(feature = "selftest")]
 mod selftest;

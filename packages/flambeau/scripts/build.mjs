@@ -8,7 +8,13 @@ process.chdir(new URL("..", import.meta.url).pathname);
 execFileSync("node", ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json", "--emitDeclarationOnly"], { stdio: "inherit" });
 copyFileSync("src/wasm/flambeau.d.ts", "dist/wasm/flambeau.d.ts");
 /** What users import, by its place in `src` and `dist`. */
-const entries = ["index", "worker/index", "func", ...["fft", "linalg", "numeric", "random"].map((name) => `generated/${name}`)];
+const entries = [
+  "index",
+  "worker/index",
+  "func",
+  "peers/index",
+  ...["fft", "linalg", "numeric", "random"].map((name) => `generated/${name}`),
+];
 const forms = {
   dist: [],
   "dist/node": [

@@ -14,4 +14,5 @@ export const others: readonly URL[] = [
   new URL("./wasm/flambeau_linalg.wasm", import.meta.url),
   new URL("./wasm/flambeau_func.wasm", import.meta.url),
   new URL("./wasm/flambeau_numeric.wasm", import.meta.url),
+  new URL("./wasm/flambeau_peers.wasm", import.meta.url),
 ];

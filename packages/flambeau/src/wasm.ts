@@ -18,7 +18,7 @@ let loading: Promise<void> | undefined;
 let first: WebAssembly.Exports | undefined;
 
 /** The parts after the first, in the order of their numbers. */
-const NAMES = ["later", "fft", "linalg", "func", "numeric"] as const;
+const NAMES = ["later", "fft", "linalg", "func", "numeric", "peers"] as const;
 /** A part that is fetched when it is used, by name. */
 export type PartName = (typeof NAMES)[number];
 

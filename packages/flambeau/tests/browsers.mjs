@@ -33,6 +33,14 @@ export async function openChromium() {
   return { newPage: () => profile.newPage(), once: browser.once.bind(browser), close: () => browser.close() };
 }
 
+/** Chromium with tabs that know nothing of each other, each with a profile of its own, and WebRTC within the machine. */
+export async function openTabs() {
+  const { chromium } = await import("playwright-core");
+  const links = ["--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"];
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: [...CHROMIUM, ...links] });
+  return { newTab: async () => (await browser.newContext()).newPage(), close: () => browser.close() };
+}
+
 /** Chromium with a profile in a folder, which goes on however often its parts are killed. */
 export async function openChromiumProfile(folder) {
   const { chromium } = await import("playwright-core");

@@ -34,7 +34,12 @@ const bundle = (names, place) =>
   });
 
 /** Where a name of the package leads to in `dist`. */
-const FILES = { flambeau: "index.js", "flambeau/worker": "worker/index.js", "flambeau/func": "func.js" };
+const FILES = {
+  flambeau: "index.js",
+  "flambeau/worker": "worker/index.js",
+  "flambeau/func": "func.js",
+  "flambeau/peers": "peers/index.js",
+};
 const file = (name) => FILES[name] ?? `${name.replace("flambeau", "generated")}.js`;
 
 /** Bundles scripts of pages and workers. Workers know no import maps: in browsers the package is named by its address. */

@@ -1,6 +1,6 @@
 // Runs the package's tests where it will be used: `node tests/run.mjs [place...] [--only <part of a name>|suite]`.
 // Places: chromium (WebGPU on SwiftShader), firefox (WebGPU on llvmpipe), cpu (WebAssembly in Chromium), node (Dawn on
-// SwiftShader), package (packed, installed and used), ported and ported-node (PyTorch's C++ tests, in Chromium and in a Node
+// SwiftShader), peers (tabs that train together), package (packed, installed and used), ported and ported-node (PyTorch's C++ tests, in Chromium and in a Node
 // that can set calls of WebAssembly aside: the one that NODE_WITH_JSPI names). Two places run at a time. A failing test, a
 // page that says nothing, or a place that does not start fails the run.
 import { spawn } from "node:child_process";
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { openChromium, openFirefox, runPage } from "./browsers.mjs";
 import { built, bundleForNode, bundlePages, page } from "./bundle.mjs";
 import { usePackage } from "./package.mjs";
+import { trainTogether } from "./peers.mjs";
 import { serve } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -20,9 +21,14 @@ const MINUTES = 15;
 const PORTION = 100;
 
 const isPorted = asked.some((name) => name.startsWith("ported"));
-await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload"]);
+await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload", "peers"]);
 await bundleForNode(isPorted ? ["ported-node"] : ["node"]);
-const server = await serve(root, { "/": page("page"), "/reload": page("reload"), "/ported": page("ported-page") });
+const server = await serve(root, {
+  "/": page("page"),
+  "/reload": page("reload"),
+  "/ported": page("ported-page"),
+  "/peers": page("peers"),
+});
 
 /** The test page in a browser; `parts` says what runs in full there: the long tests, or every case of the op suite. */
 async function inBrowser(open, device, parts, say) {
@@ -93,6 +99,7 @@ const PLACES = {
   chromium: ["WebGPU in Chromium (SwiftShader)", (say) => inBrowser(openChromium, "software", "long", say)],
   cpu: ["WebAssembly on the CPU, in Chromium", (say) => inBrowser(openChromium, "cpu", "cases", say)],
   node: ["WebGPU in Node (Dawn on SwiftShader)", (say) => inNode(process.execPath, ["node.mjs", only], say)],
+  peers: ["Tabs that train together over WebRTC, in Chromium", (say) => trainTogether(server.address, MINUTES, say)],
   package: ["Packed, installed, and used", usePackage],
   ported: ["PyTorch's C++ tests, in Chromium (CPU, SwiftShader)", (say) => ported(portedInChromium, say)],
   "ported-node": ["PyTorch's C++ tests, in Node (CPU, Dawn on SwiftShader)", (say) => ported(portedInNode, say)],
