@@ -1,26 +1,12 @@
-// Four tabs of a browser, apart from each other, train together over WebRTC; one is closed meanwhile, and another one comes.
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+// Tabs of a browser, apart from each other, train together over WebRTC; some are closed meanwhile, and others come.
 import { openTabs } from "./browsers.mjs";
+import { built } from "./bundle.mjs";
+import { openRooms } from "./rooms.mjs";
 
-const root = fileURLToPath(new URL("../../..", import.meta.url));
+/** Rounds of the two tests, and what chance is made of in the second. */
 const ROUNDS = 24;
-
-/** The server of rooms, as `flambeau serve` has it. */
-async function openRooms() {
-  const what = ["-p", "flambeau-page", "--no-default-features", "--features", "rooms", "--example", "rooms"];
-  const server = spawn("cargo", ["run", "--quiet", ...what, "--", fileURLToPath(new URL(".build", import.meta.url))], {
-    cwd: root,
-    stdio: ["ignore", "pipe", "inherit"],
-    // Cargo and the server end together.
-    detached: true,
-  });
-  const address = await new Promise((done, fail) => {
-    server.stdout.setEncoding("utf8").once("data", (line) => done(line.trim()));
-    server.once("close", () => fail(new Error("the server of rooms did not start")));
-  });
-  return { address, close: () => process.kill(-server.pid) };
-}
+const LONG_ROUNDS = 200;
+const SEED = 20;
 
 /** Waits until something holds, and says what did not. */
 async function until(what, minutes, holds) {
@@ -31,96 +17,166 @@ async function until(what, minutes, holds) {
   }
 }
 
-/** Runs the test; what failed. `address` serves the page. */
-export async function trainTogether(address, minutes, say) {
-  const rooms = await openRooms();
+/** Opens tabs in a room, which all make so many rounds; what breaks in one is in `failed`. */
+async function openRoom(address, rounds, say) {
+  const server = await openRooms(built);
   const browser = await openTabs();
+  const room = `test-${Date.now()}`;
   const failed = [];
-  const check = (holds, what) => {
-    if (!holds) failed.push(what);
-  };
-  try {
-    const room = `test-${Date.now()}`;
-    const open = async (seed) => {
-      const tab = { seed, rounds: [], news: [], page: await browser.newTab() };
+  const tabs = [];
+  return {
+    failed,
+    tabs,
+    check: (holds, what) => {
+      if (!holds) failed.push(what);
+    },
+    async open(seed) {
+      const tab = { seed, rounds: [], news: [], told: [], page: await browser.newTab() };
       tab.page.on("console", (message) => {
         const [, what, json] = /^@(\w+) (.*)$/s.exec(message.text()) ?? [];
-        if (what === undefined) return say(`tab ${seed}: ${message.text()}`);
+        if (what === undefined) {
+          if (message.type() === "error") failed.push(`tab ${seed}: ${message.text()}`);
+          return say(`tab ${seed}: ${message.text()}`);
+        }
         const value = JSON.parse(json);
         if (what === "round") tab.rounds.push(value);
         else if (what === "news") tab.news.push(value);
+        else if (what === "told") tab.told.push(value);
         else tab[what] = value;
       });
       tab.page.on("pageerror", (error) => failed.push(`tab ${seed} broke: ${error.stack ?? error}`));
-      const asked = new URLSearchParams({ rooms: rooms.address, room, seed: String(seed), rounds: String(ROUNDS) });
+      const asked = new URLSearchParams({ rooms: server.address, room, seed: String(seed), rounds: String(rounds) });
+      // Half of them train in workers, by links that their pages lend.
+      if (seed % 2 === 0) asked.set("worker", "1");
       await tab.page.goto(`${address}peers?${asked}`);
+      tabs.push(tab);
       return tab;
-    };
-    const isFine = (tabs) => {
+    },
+    /** Nothing has gone wrong so far. */
+    isFine() {
       const bad = tabs.find((tab) => tab.failed !== undefined);
       if (bad !== undefined) throw new Error(`tab ${bad.seed}: ${bad.failed}`);
-      return failed.length === 0;
-    };
-    const tabs = await Promise.all([1, 2, 3, 4].map(open));
-    await until(
-      "four tabs make a round together",
-      minutes,
-      () => isFine(tabs) && tabs.every((tab) => tab.rounds.at(-1)?.members === 4),
-    );
-    const gone = tabs[1];
-    await gone.page.close();
-    await until(
-      "the others go on without it",
-      minutes,
-      () => isFine(tabs) && [0, 2, 3].every((k) => tabs[k].rounds.at(-1)?.members === 3),
-    );
-    const late = await open(5);
-    const there = [tabs[0], tabs[2], tabs[3], late];
-    await until("all come to the end", minutes, () => isFine(there) && there.every((tab) => tab.end !== undefined));
-
-    const models = new Map();
-    for (const { seed, rounds } of [...tabs, late]) {
-      for (const { rounds: round, model } of rounds) {
-        const known = models.get(round) ?? model;
-        models.set(round, known);
-        check(JSON.stringify(known) === JSON.stringify(model), `tab ${seed} has another model after round ${round}`);
+      if (failed.length > 0) throw new Error(failed.join("\n"));
+      return true;
+    },
+    /** After each round all have the same model; nobody misses one, and together they have made all. */
+    checkRounds() {
+      const models = new Map();
+      for (const { seed, rounds: made } of tabs) {
+        for (const { rounds: round, model } of made) {
+          const known = models.get(round) ?? model;
+          models.set(round, known);
+          this.check(JSON.stringify(known) === JSON.stringify(model), `tab ${seed} has another model after round ${round}`);
+        }
+        const numbers = made.map(({ rounds: round }) => round);
+        const isWhole = numbers.every((round, k) => k === 0 || round === numbers[k - 1] + 1);
+        this.check(isWhole, `tab ${seed} has lost a round: ${numbers}`);
       }
-      const numbers = rounds.map(({ rounds: round }) => round);
-      check(
-        numbers.every((round, k) => k === 0 || round === numbers[k - 1] + 1),
-        `tab ${seed} has lost a round: ${numbers}`,
-      );
-    }
-    check([...models.keys()].length === ROUNDS, `rounds were lost: ${[...models.keys()]}`);
+      this.check(models.size === rounds, `rounds were lost: ${[...models.keys()]}`);
+    },
+    async close() {
+      await browser.close();
+      server.close();
+    },
+  };
+}
+
+/** Four tabs, of which one is closed and another one comes late; what failed. `address` serves the page. */
+export async function trainTogether(address, minutes, say) {
+  const room = await openRoom(address, ROUNDS, say);
+  const { check, failed } = room;
+  try {
+    const tabs = await Promise.all([1, 2, 3, 4].map(room.open));
+    const isRoundOf = (members, of) => room.isFine() && of.every((tab) => tab.rounds.at(-1)?.members === members);
+    await until("four tabs make a round together", minutes, () => isRoundOf(4, tabs));
+    const [first, gone, ...others] = tabs;
+    await gone.page.close();
+    const stayed = [first, ...others];
+    await until("the others go on without it", minutes, () => isRoundOf(3, stayed));
+    const late = await room.open(5);
+    const there = [...stayed, late];
+    await until("all come to the end", minutes, () => room.isFine() && there.every((tab) => tab.end !== undefined));
+
+    room.checkRounds();
+    // Who comes later begins with what the others have learned.
+    const begin = Math.max(...tabs.map(({ rounds }) => rounds[0].loss));
     check(late.start.rounds > 0, "the late tab begins with the group's rounds");
-    for (const tab of [tabs[0], tabs[2], tabs[3]]) {
-      check(
-        tab.news.some(({ happening, peer }) => happening === "left" && peer === gone.start.own),
-        `tab ${tab.seed} does not know who left`,
-      );
-      check(
-        tab.news.some(({ happening, peer }) => happening === "came" && peer === late.start.own),
-        `tab ${tab.seed} does not know who came`,
-      );
-      check(
-        !tab.news.some(({ happening }) => happening === "refused"),
-        `tab ${tab.seed} has refused somebody: ${JSON.stringify(tab.news)}`,
-      );
-      check(
-        tab.rounds.at(-1).loss < 0.3 * tab.rounds[0].loss,
-        `tab ${tab.seed}: the loss is ${tab.rounds.at(-1).loss} after ${tab.rounds[0].loss}`,
-      );
-      check(
-        tab.end.sent > 0 && tab.end.received > 0,
-        `tab ${tab.seed} has sent ${tab.end.sent} bytes and got ${tab.end.received}`,
-      );
+    for (const { seed, news, told, rounds, end } of stayed) {
+      const knows = (what, who) => news.some(({ happening, peer }) => happening === what && peer === who.start.own);
+      check(knows("left", gone), `tab ${seed} does not know who left`);
+      check(knows("came", late), `tab ${seed} does not know who came`);
+      check(!news.some(({ happening }) => happening === "refused"), `tab ${seed} has refused somebody: ${JSON.stringify(news)}`);
+      const hasHeard = told.some(({ peer, text }) => peer === late.start.own && text === "seed 5");
+      check(hasHeard, `tab ${seed} has not heard what the late one told`);
+      const last = rounds.at(-1).loss;
+      check(last < 0.3 * begin, `tab ${seed}: the loss is ${last} after ${begin}`);
+      check(end.sent > 0 && end.received > 0, `tab ${seed} has sent ${end.sent} bytes and got ${end.received}`);
     }
     say(
-      `${ROUNDS} rounds of four tabs; one left, one came after round ${late.start.rounds}; ${tabs[0].end.sent} bytes sent by the first`,
+      `${ROUNDS} rounds of four tabs; one left, one came after round ${late.start.rounds}; ${first.end.sent} bytes sent by the first`,
     );
   } finally {
-    await browser.close();
-    rooms.close();
+    await room.close();
   }
   return failed;
+}
+
+/** Numbers from 0 to 1 that look like chance (mulberry32), the same for a seed. */
+function chance(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Two hundred rounds of about four tabs, which are killed and opened by chance: no round is lost, and nobody waits for ever. */
+export async function trainLong(address, minutes, say) {
+  const room = await openRoom(address, LONG_ROUNDS, say);
+  const next = chance(SEED);
+  let seed = 0;
+  let killed = 0;
+  const start = performance.now();
+  const there = () => room.tabs.filter((tab) => !tab.isKilled);
+  const latest = () => Math.max(0, ...there().map((tab) => tab.rounds.at(-1)?.rounds ?? 0));
+  const open = () => {
+    seed += 1;
+    return room.open(seed);
+  };
+  try {
+    await Promise.all([open(), open(), open(), open()]);
+    for (;;) {
+      const goal = Math.min(latest() + 2 + Math.floor(6 * next()), LONG_ROUNDS);
+      await until(`round ${goal} of ${LONG_ROUNDS}`, minutes, () => room.isFine() && latest() >= goal);
+      if (goal === LONG_ROUNDS) break;
+      const members = there().filter((tab) => tab.start !== undefined);
+      // Between two and six tabs; the group never loses all who know its model.
+      if (members.length > 2 && (there().length >= 6 || next() < 0.5)) {
+        const tab = members[Math.floor(next() * members.length)];
+        tab.isKilled = true;
+        killed += 1;
+        await tab.page.close();
+        say(`round ${goal}: tab ${tab.seed} is killed, ${there().length} are left`);
+      } else if (there().length < 6) {
+        const { seed } = await open();
+        say(`round ${goal}: tab ${seed} comes, ${there().length} are there`);
+      }
+    }
+    await until("all come to the end", minutes, () => room.isFine() && there().every((tab) => tab.end !== undefined));
+    room.checkRounds();
+    const losses = there().map((tab) => tab.rounds.at(-1)?.loss ?? 0);
+    const begun = Math.max(...room.tabs.slice(0, 4).map((tab) => tab.rounds[0]?.loss ?? 0));
+    const mean = (of) => of.reduce((sum, each) => sum + each, 0) / of.length;
+    room.check(mean(losses) < 0.05 * begun, `the mean loss is ${mean(losses)} after ${begun}`);
+    const refused = room.tabs.flatMap(({ news }) => news.filter(({ happening }) => happening === "refused"));
+    room.check(refused.length === 0, `somebody honest was refused: ${JSON.stringify(refused)}`);
+    say(
+      `${LONG_ROUNDS} rounds; ${seed} tabs opened, ${killed} killed, in ${((performance.now() - start) / 1000).toFixed(0)} s; the mean loss fell from ${begun.toFixed(4)} to ${mean(losses).toExponential(1)}`,
+    );
+  } finally {
+    await room.close();
+  }
+  return room.failed;
 }

@@ -1,56 +1,20 @@
-/** A tab that trains together with others: `?rooms=<address>&room=<name>&seed=<n>&rounds=<n>`. It logs `@round`, `@news` and `@end` as JSON. */
+/**
+ * A tab that trains together with others: `?rooms=<address>&room=<name>&seed=<n>&rounds=<n>`, with `&worker=1` in a worker. It logs
+ * `@start`, `@round`, `@news`, `@told` and `@end` as JSON, or `@failed`.
+ */
 
-import { init, manualSeed, nn, optim, tensor } from "flambeau";
-import { diloco, type Happening, join } from "flambeau/peers";
+import { lendLinks } from "flambeau/peers";
+import { type Say, train } from "./together.js";
 
 const asked = new URLSearchParams(location.search);
-const seed = Number(asked.get("seed"));
-const say = (what: string, value: unknown) => console.log(`@${what} ${JSON.stringify(value)}`);
+const say: Say = (what, value) => console.log(`@${what} ${JSON.stringify(value)}`);
 
-async function train(): Promise<void> {
-  await init({ device: "cpu" });
-  manualSeed(seed);
-  const model = nn.sequential(nn.linear(3, 8), nn.tanh(), nn.linear(8, 1));
-  // Points of this tab's own, of one function: y = x₀ − 2 x₁ + x₂ / 2.
-  const points = Array.from({ length: 48 }, (_, k) => Math.sin(k * 12.9898 + seed * 78.233));
-  const x = tensor(new Float32Array(points), { shape: [16, 3] }).keep();
-  const at = (row: number, column: number) => points[3 * row + column] ?? 0;
-  const values = Array.from({ length: 16 }, (_, row) => at(row, 0) - 2 * at(row, 1) + at(row, 2) / 2);
-  const y = tensor(new Float32Array(values), { shape: [16, 1] }).keep();
-
-  const room = await join(asked.get("rooms") ?? "", asked.get("room") ?? "");
-  for (const happening of ["came", "left", "refused"] satisfies Happening[]) {
-    room.on(happening, (peer, why) => say("news", { happening, peer, why }));
-  }
-  const options = { innerSteps: 10, compression: "none", largestNorm: 100, outerMomentum: 0.5 } as const;
-  const together = await diloco(model.parameters(), room, options);
-  say("start", { own: room.own, rounds: together.rounds });
-  const inner = optim.sgd(model.parameters(), { lr: 0.05 });
-  while (together.rounds < Number(asked.get("rounds"))) {
-    let loss = 0;
-    for (let step = 0; step < together.innerSteps; step += 1) {
-      const error = model.forward(x).mseLoss(y);
-      error.backward();
-      inner.step();
-      inner.zeroGrad();
-      loss = await error.item();
-    }
-    // So that members can come and go within the test.
-    await new Promise((done) => setTimeout(done, 100));
-    await together.round();
-    const parameters = await Promise.all(model.parameters().map((parameter) => parameter.value().array()));
-    const { rounds } = together;
-    say("round", {
-      rounds,
-      loss,
-      members: room.members.length,
-      model: parameters.flat(),
-      sent: room.sent,
-      received: room.received,
-    });
-  }
-  say("end", { sent: room.sent, received: room.received });
-  room.leave();
+if (asked.has("worker")) {
+  const worker = new Worker("/packages/flambeau/tests/.build/peers-worker.mjs", { type: "module" });
+  const { port } = lendLinks();
+  worker.onmessage = ({ data: [what, value] }: MessageEvent<[string, unknown]>) => say(what, value);
+  worker.onerror = ({ message }) => say("failed", message);
+  worker.postMessage({ asked: asked.toString(), port }, [port]);
+} else {
+  train(asked, say).catch((error: unknown) => say("failed", error instanceof Error ? error.message : String(error)));
 }
-
-train().catch((error: unknown) => say("failed", error instanceof Error ? error.message : String(error)));

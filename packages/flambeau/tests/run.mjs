@@ -1,15 +1,16 @@
 // Runs the package's tests where it will be used: `node tests/run.mjs [place...] [--only <part of a name>|suite]`.
 // Places: chromium (WebGPU on SwiftShader), firefox (WebGPU on llvmpipe), cpu (WebAssembly in Chromium), node (Dawn on
-// SwiftShader), peers (tabs that train together), package (packed, installed and used), ported and ported-node (PyTorch's C++ tests, in Chromium and in a Node
-// that can set calls of WebAssembly aside: the one that NODE_WITH_JSPI names). Two places run at a time. A failing test, a
-// page that says nothing, or a place that does not start fails the run.
+// SwiftShader), peers (tabs that train together), package (packed, installed and used); and, when they are named, peers-long (two
+// hundred rounds), ported and ported-node (PyTorch's C++ tests, in Chromium and in a Node that can set calls of WebAssembly aside:
+// the one that NODE_WITH_JSPI names). Two places run at a time. A failing test, a page that says nothing, or a place that does not
+// start fails the run.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openChromium, openFirefox, runPage } from "./browsers.mjs";
 import { built, bundleForNode, bundlePages, page } from "./bundle.mjs";
 import { usePackage } from "./package.mjs";
-import { trainTogether } from "./peers.mjs";
+import { trainLong, trainTogether } from "./peers.mjs";
 import { serve } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -21,7 +22,7 @@ const MINUTES = 15;
 const PORTION = 100;
 
 const isPorted = asked.some((name) => name.startsWith("ported"));
-await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload", "peers"]);
+await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload", "peers", "peers-worker"]);
 await bundleForNode(isPorted ? ["ported-node"] : ["node"]);
 const server = await serve(root, {
   "/": page("page"),
@@ -100,6 +101,7 @@ const PLACES = {
   cpu: ["WebAssembly on the CPU, in Chromium", (say) => inBrowser(openChromium, "cpu", "cases", say)],
   node: ["WebGPU in Node (Dawn on SwiftShader)", (say) => inNode(process.execPath, ["node.mjs", only], say)],
   peers: ["Tabs that train together over WebRTC, in Chromium", (say) => trainTogether(server.address, MINUTES, say)],
+  "peers-long": ["The same for two hundred rounds", (say) => trainLong(server.address, MINUTES, say)],
   package: ["Packed, installed, and used", usePackage],
   ported: ["PyTorch's C++ tests, in Chromium (CPU, SwiftShader)", (say) => ported(portedInChromium, say)],
   "ported-node": ["PyTorch's C++ tests, in Node (CPU, Dawn on SwiftShader)", (say) => ported(portedInNode, say)],
@@ -107,7 +109,8 @@ const PLACES = {
 const unknown = asked.filter((name) => !(name in PLACES));
 if (unknown.length > 0) throw new Error(`there is no place ${unknown.join(", ")}: ${Object.keys(PLACES).join(", ")}`);
 // The ported tests are a module of their own, which `cargo xtask test ported` builds.
-const queue = Object.keys(PLACES).filter((name) => (asked.length === 0 ? !name.startsWith("ported") : asked.includes(name)));
+const ONLY_ASKED = ["peers-long", "ported", "ported-node"];
+const queue = Object.keys(PLACES).filter((name) => (asked.length === 0 ? !ONLY_ASKED.includes(name) : asked.includes(name)));
 let bad = 0;
 
 async function work() {

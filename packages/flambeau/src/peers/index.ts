@@ -13,6 +13,8 @@
  * }
  * ```
  *
+ * Browsers have WebRTC in pages alone: a worker trains by the links that its page lends it (`lendLinks`).
+ *
  * Rooms are those of `flambeau serve`, or of any server that speaks matchbox's protocol. What leaves the tab are changes of the
  * model's parameters, and what two browsers need to find each other; never data. What others send is judged: who sends
  * something that is malformed, not finite, or larger than was agreed on is refused by name, and the round is made without it.
@@ -22,8 +24,11 @@
 
 import type { Parameter } from "../nn/module.js";
 import { arrived, loadPart, wasm } from "../wasm.js";
-import { type LinkKind, Links } from "./links.js";
+import { BorrowedLinks } from "./lent.js";
+import { type AnyLinks, type LinkHost, type LinkKind, Links, WORDS } from "./links.js";
 import { addressOf, KEEP_ALIVE, read, written } from "./signalling.js";
+
+export { type LentLinks, lendLinks } from "./lent.js";
 
 /** Fetches this part of the module ahead of its first use, which otherwise waits for it. */
 export function load(): Promise<void> {
@@ -39,16 +44,21 @@ export interface RoomOptions {
   iceServers?: RTCIceServer[];
   /** How long the room's server may take, in seconds (default: 10). */
   timeout?: number;
+  /** In a worker: the links that its page lends it (`lendLinks`). */
+  links?: MessagePort;
 }
 
-/** What can be heard of a room: who came into the group, who is no longer in it, who has sent what it must not. */
-export type Happening = "came" | "left" | "refused";
+/**
+ * What can be heard of a room: who came into the group, who is no longer in it, who has sent what it must not; and what somebody
+ * there tells, who need not be a member.
+ */
+export type Happening = "came" | "left" | "refused" | "told";
 
 interface State {
   rounds: number;
   rank: number;
   members: string[];
-  news: { kind: Happening; peer: string; why: string }[];
+  news: { kind: Exclude<Happening, "told">; peer: string; why: string }[];
 }
 
 /** Milliseconds between two looks at the clock. */
@@ -59,29 +69,39 @@ const ALIVE = 10_000;
 /** A room, and the links to those who are in it. Made by `join`. */
 export class Room {
   readonly #number: number;
-  readonly #links: Links;
+  readonly #links: AnyLinks;
   readonly #socket: WebSocket;
   readonly #heard = new Map<Happening, Set<(peer: string, why: string) => void>>();
   readonly #timers: ReturnType<typeof setInterval>[];
   #state: State = { rounds: 0, rank: 0, members: [], news: [] };
+  readonly #linked = new Set<string>();
   #isOpen = true;
+  #sent = 0;
+  #received = 0;
 
   /** @internal */
   constructor(
     /** This tab's number in the room. */
     readonly own: string,
     socket: WebSocket,
-    iceServers: RTCIceServer[],
+    makeLinks: (host: LinkHost) => AnyLinks,
   ) {
     this.#socket = socket;
-    this.#links = new Links(
-      {
-        signal: (peer, signal) => this.#say(written(peer, signal)),
-        event: (kind, peer, bytes) => this.#event(kind, peer, bytes),
+    this.#links = makeLinks({
+      signal: (peer, signal) => this.#say(written(peer, signal)),
+      event: (kind, peer, bytes) => this.#event(kind, peer, bytes),
+      told: (peer, text) => this.#happened("told", peer, text),
+    });
+    const channels = {
+      send: (peer: string, bytes: Uint8Array) => {
+        if (!this.#linked.has(peer)) return;
+        this.#sent += bytes.byteLength;
+        // A copy: the module's memory is written again before the channel has read it.
+        this.#links.send(peer, new Uint8Array(bytes));
       },
-      iceServers,
-    );
-    this.#number = wasm().peers_new(own, this.#links, performance.now());
+      close: (peer: string) => this.#links.close(peer),
+    };
+    this.#number = wasm().peers_new(own, channels, performance.now());
     this.#timers = [setInterval(() => this.#tick(), TICK), setInterval(() => this.#say(KEEP_ALIVE), ALIVE)];
   }
 
@@ -103,19 +123,29 @@ export class Room {
 
   /** Bytes that were sent to other tabs. */
   get sent(): number {
-    return this.#links.sent;
+    return this.#sent;
   }
 
   /** Bytes that have come from other tabs. */
   get received(): number {
-    return this.#links.received;
+    return this.#received;
   }
 
-  /** Has a function called with the member's number and, for those who are gone, why. Returns what ends that. */
+  /**
+   * Has a function called with the number of whom it is about and, for those who are gone or refused, why, for those who tell
+   * something, what. Returns what ends that.
+   */
   on(happening: Happening, hear: (peer: string, why: string) => void): () => void {
     const heard = this.#heard.get(happening) ?? new Set();
     this.#heard.set(happening, heard.add(hear));
     return () => heard.delete(hear);
+  }
+
+  /** Tells everybody in the room something, in 2,000 characters at most; who says too much is not heard for some seconds. */
+  tell(text: string): void {
+    if (text.length > WORDS)
+      throw new RangeError(`flambeau: at most ${WORDS} characters can be told at once, not ${text.length}`);
+    if (this.#isOpen) this.#links.tell(text);
   }
 
   /** Leaves the room: all links end. */
@@ -138,9 +168,11 @@ export class Room {
   look(): void {
     if (!this.#isOpen) return;
     this.#state = JSON.parse(wasm().peers_state(this.#number)) as State;
-    for (const { kind, peer, why } of this.#state.news) {
-      for (const hear of this.#heard.get(kind) ?? []) hear(peer, why);
-    }
+    for (const { kind, peer, why } of this.#state.news) this.#happened(kind, peer, why);
+  }
+
+  #happened(happening: Happening, peer: string, why: string): void {
+    for (const hear of this.#heard.get(happening) ?? []) hear(peer, why);
   }
 
   #say(text: string): void {
@@ -148,6 +180,9 @@ export class Room {
   }
 
   #event(kind: LinkKind, peer: string, bytes: Uint8Array): void {
+    this.#received += bytes.byteLength;
+    if (kind === "opened") this.#linked.add(peer);
+    else if (kind === "closed") this.#linked.delete(peer);
     if (this.#isOpen) wasm().peers_event(this.#number, kind, peer, bytes);
   }
 
@@ -163,11 +198,11 @@ export class Room {
  */
 export async function join(server: string | URL, name: string, options: RoomOptions = {}): Promise<Room> {
   const address = addressOf(server, name, (globalThis as { location?: { href: string } }).location?.href);
-  if (typeof RTCPeerConnection === "undefined") {
-    throw new Error("flambeau: there is no WebRTC here; enter rooms in a page, not in a worker or in Node");
+  const { timeout = 10, iceServers = [], links } = options;
+  if (links === undefined && typeof RTCPeerConnection === "undefined") {
+    throw new Error("flambeau: there is no WebRTC here; in a worker, give `join` links that its page has lent (`lendLinks`)");
   }
   await load();
-  const { timeout = 10, iceServers = [] } = options;
   const socket = new WebSocket(address);
   return new Promise<Room>((resolve, reject) => {
     const fail = (why: string) => {
@@ -182,7 +217,9 @@ export async function join(server: string | URL, name: string, options: RoomOpti
       if (event?.kind !== "own") return;
       clearTimeout(late);
       socket.onclose = null;
-      const room = new Room(event.peer, socket, iceServers);
+      const room = new Room(event.peer, socket, (host) =>
+        links === undefined ? new Links(host, iceServers) : new BorrowedLinks(links, host, iceServers),
+      );
       socket.onmessage = ({ data }: MessageEvent<unknown>) => {
         if (typeof data === "string") room.hear(data);
       };

@@ -1,4 +1,4 @@
-/** Links to the other tabs of a room: a data channel of WebRTC each, found through the room's server (`signalling.ts`). */
+/** Links to the other tabs of a room: a connection of WebRTC each, found through the room's server (`signalling.ts`). */
 
 import type { RoomEvent, Signal } from "./signalling.js";
 
@@ -8,7 +8,20 @@ export type LinkKind = "coming" | "older" | "opened" | "received" | "closed";
 /** What links need: a way to the room, and somebody who hears what happens. */
 export interface LinkHost {
   signal(peer: string, signal: Signal): void;
-  event(kind: LinkKind, peer: string, bytes: Uint8Array): void;
+  event(kind: LinkKind, peer: string, bytes: Uint8Array<ArrayBuffer>): void;
+  /** A peer has told a few words. */
+  told(peer: string, text: string): void;
+}
+
+/** All links of a tab: those of its page, or those that the page lends to a worker. */
+export interface AnyLinks {
+  /** What the room has said. */
+  hear(event: RoomEvent): void;
+  send(peer: string, bytes: Uint8Array<ArrayBuffer>): void;
+  /** A few words for everybody. */
+  tell(text: string): void;
+  close(peer: string): void;
+  end(): void;
 }
 
 const NONE = new Uint8Array(0);
@@ -16,19 +29,24 @@ const NONE = new Uint8Array(0);
 const MOST = 64;
 /** Bytes that may wait in a channel. */
 const WAITING = 4 << 20;
+/** The longest that a peer may tell at once, in UTF-16, and how often: so many times at once, as many again in so many milliseconds. */
+export const WORDS = 2000;
+const [TELLS, TELLS_AGAIN] = [20, 10_000];
 
 class Link {
   readonly #connection: RTCPeerConnection;
   readonly #channel: RTCDataChannel;
+  readonly #words: RTCDataChannel;
   readonly #early: RTCIceCandidateInit[] = [];
   readonly #queue: Uint8Array<ArrayBuffer>[] = [];
   #isDescribed = false;
+  #tells = TELLS;
+  #told = 0;
   isOpen = false;
 
   constructor(
     readonly peer: string,
     readonly host: LinkHost,
-    readonly count: (sent: number, received: number) => void,
     readonly ended: () => void,
     iceServers: RTCIceServer[],
   ) {
@@ -53,10 +71,27 @@ class Link {
     channel.onbufferedamountlow = () => this.#flush();
     channel.onmessage = ({ data }: MessageEvent<unknown>) => {
       // Nobody honest sends text; the library refuses who sends nothing.
-      const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : NONE;
-      count(0, bytes.byteLength);
-      host.event("received", peer, bytes);
+      host.event("received", peer, data instanceof ArrayBuffer ? new Uint8Array(data) : NONE);
     };
+    // Others may lack it: then nothing comes, and nobody hears what is told.
+    this.#words = connection.createDataChannel("flambeau_words", { negotiated: true, id: 1, ordered: true });
+    this.#words.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (typeof data === "string" && data.length <= WORDS && this.#mayTell()) host.told(peer, data);
+    };
+  }
+
+  /** Who tells more than anybody reads is not heard for a while. */
+  #mayTell(): boolean {
+    const now = performance.now();
+    this.#tells = Math.min(TELLS, this.#tells + (TELLS * (now - this.#told)) / TELLS_AGAIN);
+    this.#told = now;
+    if (this.#tells < 1) return false;
+    this.#tells -= 1;
+    return true;
+  }
+
+  tell(text: string): void {
+    if (this.#words.readyState === "open" && this.#words.bufferedAmount < WAITING) this.#words.send(text);
   }
 
   /** Offers a link. */
@@ -86,10 +121,9 @@ class Link {
     }
   }
 
-  send(bytes: Uint8Array): void {
+  send(bytes: Uint8Array<ArrayBuffer>): void {
     if (!this.isOpen) return;
-    // The module's memory is written again before the channel has read it.
-    this.#queue.push(bytes.slice());
+    this.#queue.push(bytes);
     this.#flush();
   }
 
@@ -98,7 +132,6 @@ class Link {
       const bytes = this.#queue.shift();
       if (bytes === undefined) return;
       this.#channel.send(bytes);
-      this.count(bytes.byteLength, 0);
     }
   }
 
@@ -115,21 +148,22 @@ class Link {
   }
 }
 
-/** All links of this tab. */
-export class Links {
+/** The links of this page. */
+export class Links implements AnyLinks {
   readonly #links = new Map<string, Link>();
   readonly #host: LinkHost;
   readonly #iceServers: RTCIceServer[];
-  /** Bytes of all messages so far. */
-  sent = 0;
-  received = 0;
+
+  /** A page that is closed says so: else the others would find out after a quarter of a minute. */
+  readonly #closed = () => this.end();
 
   constructor(host: LinkHost, iceServers: RTCIceServer[]) {
     this.#host = host;
     this.#iceServers = iceServers;
+    globalThis.addEventListener("pagehide", this.#closed);
   }
 
-  /** What the room has said: who was here before offers a link to who comes. */
+  /** Who was here before offers a link to who comes. */
   hear(event: RoomEvent): void {
     if (event.kind === "new") {
       this.#run(this.#link(event.peer, "coming"), (link) => link.offer());
@@ -145,8 +179,12 @@ export class Links {
     }
   }
 
-  send(peer: string, bytes: Uint8Array): void {
+  send(peer: string, bytes: Uint8Array<ArrayBuffer>): void {
     this.#links.get(peer)?.send(bytes);
+  }
+
+  tell(text: string): void {
+    for (const link of this.#links.values()) link.tell(text);
   }
 
   close(peer: string): void {
@@ -154,16 +192,13 @@ export class Links {
   }
 
   end(): void {
+    globalThis.removeEventListener("pagehide", this.#closed);
     for (const link of [...this.#links.values()]) link.end();
   }
 
   #link(peer: string, kind: "coming" | "older"): Link | undefined {
     if (this.#links.has(peer) || this.#links.size >= MOST) return undefined;
-    const count = (sent: number, received: number) => {
-      this.sent += sent;
-      this.received += received;
-    };
-    const link = new Link(peer, this.#host, count, () => this.#links.delete(peer), this.#iceServers);
+    const link = new Link(peer, this.#host, () => this.#links.delete(peer), this.#iceServers);
     this.#links.set(peer, link);
     this.#host.event(kind, peer, NONE);
     return link;
