@@ -20,6 +20,8 @@ const CHROMIUM = [
 const CHROMIUM_WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
 /** A camera that shows a moving picture, allowed without a question. */
 const CHROMIUM_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+/** WebRTC within the machine: names of the local network are not resolved where tests run. */
+const CHROMIUM_ROOMS = ["--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"];
 const FIREFOX_WEBGPU = {
   "dom.webgpu.enabled": true,
   "dom.webgpu.workers.enabled": true,
@@ -28,14 +30,15 @@ const FIREFOX_WEBGPU = {
   "dom.webgpu.allow-software-adapter": true,
 };
 
-/** Starts a browser; `webgpu: false` starts it without, `camera` gives it one (Chromium). */
-export async function openBrowser(name, { webgpu = true, camera = false } = {}) {
+/** Starts a browser; `webgpu: false` starts it without, `camera` gives it one, `rooms` lets tabs reach each other (Chromium). */
+export async function openBrowser(name, { webgpu = true, camera = false, rooms = false } = {}) {
   if (name === "chromium") {
     const { chromium } = await import("playwright-core");
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: [
         ...(camera ? CHROMIUM_CAMERA : []),
+        ...(rooms ? CHROMIUM_ROOMS : []),
         ...CHROMIUM,
         ...(webgpu ? CHROMIUM_WEBGPU : ["--disable-features=WebGPU", "--disable-gpu", "--disable-blink-features=WebGPU"]),
       ],

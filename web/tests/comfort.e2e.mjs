@@ -2,7 +2,18 @@
 import { assert } from "./context.mjs";
 import { finishes } from "./training.mjs";
 
-const PAGES = ["train", "train?data=csv", "draw", "try", "playground", "learn", "benchmark", "device", "device?device=software"];
+const PAGES = [
+  "train",
+  "train?data=csv",
+  "draw",
+  "try",
+  "playground",
+  "together",
+  "learn",
+  "benchmark",
+  "device",
+  "device?device=software",
+];
 
 /** Notes every layout shift that no input has caused, with what moved. */
 function watchShifts() {

@@ -8,7 +8,7 @@ import { serve } from "../scripts/serve.mjs";
 import { assert } from "./context.mjs";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
-const PAGES = ["Draw", "Try", "Playground", "Learn", "Benchmark", "Device", "Train"];
+const PAGES = ["Draw", "Try", "Playground", "Together", "Learn", "Benchmark", "Device", "Train"];
 const KEPT = "it works without a network";
 
 /** A host with the app in the folder `app/`: the build itself, or a copy that may be changed. */

@@ -2,7 +2,7 @@
 import { assert } from "./context.mjs";
 import { finishes } from "./training.mjs";
 
-const PAGES = ["train", "train?data=csv", "draw", "try", "playground", "learn", "benchmark", "device"];
+const PAGES = ["train", "train?data=csv", "draw", "try", "playground", "together", "learn", "benchmark", "device"];
 const SIZES = [
   [1280, 800],
   [1920, 1080],

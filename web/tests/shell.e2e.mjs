@@ -6,7 +6,7 @@ export const tests = [
     name: "every page opens from the navigation, and axe finds no fault in it",
     async run({ open, press, until, accessible, page }) {
       await open("train");
-      for (const title of ["Draw", "Try", "Playground", "Learn", "Benchmark", "Device", "Train"]) {
+      for (const title of ["Draw", "Try", "Playground", "Together", "Learn", "Benchmark", "Device", "Train"]) {
         await press(title);
         await until((title) => document.querySelector("main h1")?.textContent === title, title);
         await accessible();
@@ -23,7 +23,7 @@ export const tests = [
     async run({ open, press, until, accessible, page }) {
       await page.setViewport({ width: 360, height: 740 });
       await open("train");
-      for (const title of ["Train", "Draw", "Try", "Playground", "Learn", "Benchmark", "Device"]) {
+      for (const title of ["Train", "Draw", "Try", "Playground", "Together", "Learn", "Benchmark", "Device"]) {
         await press(title);
         await until((title) => document.querySelector("main h1")?.textContent === title, title);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

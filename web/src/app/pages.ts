@@ -39,6 +39,12 @@ export const PAGES: readonly Page[] = [
     load: () => import("../pages/playground/index.js"),
   },
   {
+    name: "together",
+    title: "Together",
+    about: "Train one model with others, each on data of their own",
+    load: () => import("../pages/together/index.js"),
+  },
+  {
     name: "learn",
     title: "Learn",
     about: "Lessons with tasks that check themselves",
