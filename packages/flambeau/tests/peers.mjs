@@ -7,6 +7,8 @@ import { openRooms } from "./rooms.mjs";
 const ROUNDS = 24;
 const LONG_ROUNDS = 200;
 const SEED = 20;
+/** The last rounds, in which nobody comes or is killed. */
+const CALM = 30;
 
 /** Waits until something holds, and says what did not. */
 async function until(what, minutes, holds) {
@@ -132,6 +134,16 @@ function chance(seed) {
   };
 }
 
+/** Ends a tab: by closing it, which it can tell the others, or as when its process breaks. */
+async function kill(tab, isClosed) {
+  tab.isKilled = true;
+  if (isClosed) return tab.page.close();
+  const session = await tab.page.context().newCDPSession(tab.page);
+  // The answer would come from the process that ends.
+  session.send("Page.crash").catch(() => undefined);
+  await new Promise((done) => tab.page.once("crash", done));
+}
+
 /** Two hundred rounds of about four tabs, which are killed and opened by chance: no round is lost, and nobody waits for ever. */
 export async function trainLong(address, minutes, say) {
   const room = await openRoom(address, LONG_ROUNDS, say);
@@ -151,14 +163,16 @@ export async function trainLong(address, minutes, say) {
       const goal = Math.min(latest() + 2 + Math.floor(6 * next()), LONG_ROUNDS);
       await until(`round ${goal} of ${LONG_ROUNDS}`, minutes, () => room.isFine() && latest() >= goal);
       if (goal === LONG_ROUNDS) break;
+      // Who comes when all have done their rounds and left would begin anew.
+      if (goal > LONG_ROUNDS - CALM) continue;
       const members = there().filter((tab) => tab.start !== undefined);
       // Between two and six tabs; the group never loses all who know its model.
       if (members.length > 2 && (there().length >= 6 || next() < 0.5)) {
         const tab = members[Math.floor(next() * members.length)];
-        tab.isKilled = true;
+        const isClosed = next() < 0.5;
         killed += 1;
-        await tab.page.close();
-        say(`round ${goal}: tab ${tab.seed} is killed, ${there().length} are left`);
+        await kill(tab, isClosed);
+        say(`round ${goal}: tab ${tab.seed} ${isClosed ? "is closed" : "breaks"}, ${there().length} are left`);
       } else if (there().length < 6) {
         const { seed } = await open();
         say(`round ${goal}: tab ${seed} comes, ${there().length} are there`);
@@ -173,7 +187,7 @@ export async function trainLong(address, minutes, say) {
     const refused = room.tabs.flatMap(({ news }) => news.filter(({ happening }) => happening === "refused"));
     room.check(refused.length === 0, `somebody honest was refused: ${JSON.stringify(refused)}`);
     say(
-      `${LONG_ROUNDS} rounds; ${seed} tabs opened, ${killed} killed, in ${((performance.now() - start) / 1000).toFixed(0)} s; the mean loss fell from ${begun.toFixed(4)} to ${mean(losses).toExponential(1)}`,
+      `${LONG_ROUNDS} rounds; ${seed} tabs opened, ${killed} closed or broken, in ${((performance.now() - start) / 1000).toFixed(0)} s; the mean loss fell from ${begun.toFixed(4)} to ${mean(losses).toExponential(1)}`,
     );
   } finally {
     await room.close();
