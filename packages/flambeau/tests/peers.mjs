@@ -9,6 +9,8 @@ const LONG_ROUNDS = 200;
 const SEED = 20;
 /** The last rounds, in which nobody comes or is killed. */
 const CALM = 30;
+/** What a hostile tab sends meanwhile. */
+const HOSTILE = 10_000;
 
 /** Waits until something holds, and says what did not. */
 async function until(what, minutes, holds) {
@@ -53,6 +55,20 @@ async function openRoom(address, rounds, say) {
       await tab.page.goto(`${address}peers?${asked}`);
       tabs.push(tab);
       return tab;
+    },
+    /** A tab that means harm; what it has done when it is through. */
+    async attack(messages) {
+      const page = await browser.newTab();
+      page.on("pageerror", (error) => failed.push(`the hostile tab broke: ${error.stack ?? error}`));
+      const asked = new URLSearchParams({ rooms: server.address, room, seed: String(SEED), messages: String(messages) });
+      const through = new Promise((done) => {
+        page.on("console", (message) => {
+          const [, json] = /^@hostile (.*)$/s.exec(message.text()) ?? [];
+          if (json !== undefined) done(JSON.parse(json));
+        });
+      });
+      await page.goto(`${address}hostile?${asked}`);
+      return through;
     },
     /** Nothing has gone wrong so far. */
     isFine() {
@@ -144,7 +160,10 @@ async function kill(tab, isClosed) {
   await new Promise((done) => tab.page.once("crash", done));
 }
 
-/** Two hundred rounds of about four tabs, which are killed and opened by chance: no round is lost, and nobody waits for ever. */
+/**
+ * Two hundred rounds of about four tabs, which are killed and opened by chance while another one sends them nonsense: no round is lost, nobody
+ * waits for ever, and all have the same model.
+ */
 export async function trainLong(address, minutes, say) {
   const room = await openRoom(address, LONG_ROUNDS, say);
   const next = chance(SEED);
@@ -159,6 +178,10 @@ export async function trainLong(address, minutes, say) {
   };
   try {
     await Promise.all([open(), open(), open(), open()]);
+    let attacked = { sent: 0 };
+    void room.attack(HOSTILE).then((what) => {
+      attacked = what;
+    });
     for (;;) {
       const goal = Math.min(latest() + 2 + Math.floor(6 * next()), LONG_ROUNDS);
       await until(`round ${goal} of ${LONG_ROUNDS}`, minutes, () => room.isFine() && latest() >= goal);
@@ -184,8 +207,14 @@ export async function trainLong(address, minutes, say) {
     const begun = Math.max(...room.tabs.slice(0, 4).map((tab) => tab.rounds[0]?.loss ?? 0));
     const mean = (of) => of.reduce((sum, each) => sum + each, 0) / of.length;
     room.check(mean(losses) < 0.05 * begun, `the mean loss is ${mean(losses)} after ${begun}`);
+    const honest = new Set(room.tabs.map(({ start }) => start?.own));
     const refused = room.tabs.flatMap(({ news }) => news.filter(({ happening }) => happening === "refused"));
-    room.check(refused.length === 0, `somebody honest was refused: ${JSON.stringify(refused)}`);
+    const wronged = refused.filter(({ peer }) => honest.has(peer));
+    room.check(wronged.length === 0, `somebody honest was refused: ${JSON.stringify(wronged)}`);
+    const strangers = refused.filter(({ peer }) => !honest.has(peer)).length;
+    room.check(attacked.sent >= HOSTILE, `the hostile tab has sent ${attacked.sent} messages`);
+    room.check(strangers > 0, "the hostile tab was not refused once");
+    say(`${attacked.sent} hostile messages; members refused strangers ${strangers} times`);
     say(
       `${LONG_ROUNDS} rounds; ${seed} tabs opened, ${killed} closed or broken, in ${((performance.now() - start) / 1000).toFixed(0)} s; the mean loss fell from ${begun.toFixed(4)} to ${mean(losses).toExponential(1)}`,
     );

@@ -22,13 +22,14 @@ const MINUTES = 15;
 const PORTION = 100;
 
 const isPorted = asked.some((name) => name.startsWith("ported"));
-await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload", "peers", "peers-worker"]);
+await bundlePages(isPorted ? ["ported-page"] : ["page", "worker", "parts", "reload", "peers", "peers-worker", "hostile"]);
 await bundleForNode(isPorted ? ["ported-node"] : ["node"]);
 const server = await serve(root, {
   "/": page("page"),
   "/reload": page("reload"),
   "/ported": page("ported-page"),
   "/peers": page("peers"),
+  "/hostile": page("hostile"),
 });
 
 /** The test page in a browser; `parts` says what runs in full there: the long tests, or every case of the op suite. */
