@@ -9,7 +9,7 @@
 //!   TypeScript is generated;
 //! - `arrays`: functions that few pages need, and transforms of functions;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
-//! - `tensor`, `layers`, `optim`, `amp`, `files`, `kernel`, `device`: the calls.
+//! - `tensor`, `layers`, `optim`, `amp`, `precision`, `files`, `kernel`, `device`: the calls.
 
 mod amp;
 mod args;
@@ -22,6 +22,7 @@ mod kernel;
 mod layers;
 mod methods;
 mod optim;
+mod precision;
 mod schedules;
 #[cfg(feature = "selftest")]
 mod selftest;
