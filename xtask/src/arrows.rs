@@ -68,7 +68,7 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("tensor", "plan", 2, "`explain` shows a plan"),
     ("tensor", "backend", 1, "a node holds its memory"),
     ("tensor", "engine", 1, "a read is an evaluation"),
-    ("tensor", "device", 6, "a tensor lies on a device"),
+    ("tensor", "device", 7, "a tensor lies on a device, which has a precision"),
     ("autograd", "device", 1, "gradients lie on a device"),
     ("engine", "device", 1, "evaluations are methods of the device"),
     (

@@ -40,6 +40,7 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         "threads": std::thread::available_parallelism().map_or(1, usize::from),
         "features": chosen.features(),
         "matrix_units": chosen.matrix_units(),
+        "precision": chosen.matmul_precision().to_string(), "products_of_f32": chosen.products_of_f32(),
         "limits": limits.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect::<serde_json::Map<_, _>>(),
         "memory": {
             "in_use": memory.in_use, "peak": memory.peak, "pooled": memory.pooled,
@@ -53,6 +54,7 @@ pub async fn run(choice: Option<&str>, output: Output) -> Result<ExitCode> {
         lines.push(format!("  features: {features}"));
         lines.extend(chosen.matrix_units().map(|units| format!("  matrix units: {units}")));
     }
+    lines.push(format!("  products of f32: {}", chosen.products_of_f32()));
     lines.extend(limits.iter().map(|(name, value)| format!("  {name}: {value}")));
     lines.push(format!(
         "  memory: {} in use, {} pooled; buffers are {}{}",

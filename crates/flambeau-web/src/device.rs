@@ -1,8 +1,9 @@
 //! The device that new tensors live on, and what it says about itself.
 
 use crate::handles::{self, argument};
+use crate::precision::precision_of;
 use crate::slab::Slab;
-use flambeau::{Device, GpuConfig, GpuSize, PowerPreference};
+use flambeau::{CpuConfig, Device, GpuConfig, GpuSize, PowerPreference};
 use serde_json::json;
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
@@ -24,25 +25,30 @@ pub fn device(number: u32) -> flambeau::Result<Device> {
     DEVICES.with(|devices| devices.get(number)).map(|device| (*device).clone())
 }
 
-/// Opens a device: `cpu`, or a GPU that takes at most `memory_limit` bytes. Returns its number. `avoid_barriers` and `workgroup_size` (0 for the default) are for
-/// software adapters, whose names browsers hide from WebAssembly.
+/// Opens a device: `cpu`, or a GPU that takes at most `memory_limit` bytes. Returns its number. Its products of f32 are of `high` or of
+/// the highest precision, if that is said. `software_group` is for software adapters, whose names browsers hide from WebAssembly: the
+/// threads of a workgroup, among which barriers are avoided; 0 on others.
 #[wasm_bindgen]
 pub async fn device_open(
     cpu: bool,
     low_power: bool,
     allow_software: bool,
-    avoid_barriers: bool,
     small: bool,
-    workgroup_size: u32,
+    software_group: u32,
     memory_limit: Option<f64>,
+    high: Option<bool>,
 ) -> Result<u32, JsError> {
     let power_preference =
         if low_power { PowerPreference::LowPower } else { PowerPreference::HighPerformance };
     let device = match cpu {
-        true => Device::cpu(),
+        true => match high.map(precision_of) {
+            None => Device::cpu(),
+            precision => Device::cpu_with(&CpuConfig { precision, ..CpuConfig::default() }),
+        },
         false => {
             let default = GpuConfig::default();
-            let workgroup_size = if workgroup_size == 0 { default.workgroup_size } else { workgroup_size };
+            let avoid_barriers = software_group != 0;
+            let workgroup_size = if avoid_barriers { software_group } else { default.workgroup_size };
             let memory_limit = memory_limit.map(|bytes| bytes as u64);
             let config = GpuConfig {
                 power_preference,
@@ -50,6 +56,7 @@ pub async fn device_open(
                 avoid_barriers,
                 workgroup_size,
                 memory_limit,
+                precision: high.map(precision_of),
                 gpu_size: small.then_some(GpuSize::Small),
                 ..default
             };
@@ -88,6 +95,7 @@ pub fn device_info(number: u32) -> Result<String, JsError> {
         "description": text(|adapter| &adapter.driver_info),
         "software": adapter.is_some_and(|adapter| adapter.software),
         "features": device.features(),
+        "matmulPrecision": device.matmul_precision().to_string(),
         "limits": limits,
     })
     .to_string())

@@ -10,7 +10,7 @@
 //! - `arrays`: functions that few pages need, and transforms of functions;
 //! - `peers`: training together with other tabs;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
-//! - `tensor`, `layers`, `optim`, `amp`, `files`, `kernel`, `device`: the calls.
+//! - `tensor`, `layers`, `optim`, `amp`, `precision`, `files`, `kernel`, `device`: the calls.
 
 mod amp;
 mod args;
@@ -24,6 +24,7 @@ mod layers;
 mod methods;
 mod optim;
 mod peers;
+mod precision;
 mod schedules;
 #[cfg(feature = "selftest")]
 mod selftest;

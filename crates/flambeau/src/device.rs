@@ -8,7 +8,9 @@ use crate::backend::cpu::Cpu;
 use crate::dtype::DType;
 use crate::engine::Engine;
 use crate::error::{Error, Result, expect};
+use crate::ir::Precision;
 use crate::memory::{MemoryStats, MemoryStrategy};
+use crate::tensor::precision;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -35,6 +37,9 @@ pub struct CpuConfig {
     pub memory_limit: Option<u64>,
     /// What becomes of buffers that nothing needs any more.
     pub memory_strategy: MemoryStrategy,
+    /// The device's word for how precise products of f32 must be. The CPU computes them by f32 arithmetic at either precision: it is
+    /// for programs that say the same of every device.
+    pub precision: Option<Precision>,
 }
 
 /// A CPU or a GPU. Cheap to clone; two handles are equal when they are the same device.
@@ -44,17 +49,19 @@ pub struct Device(Arc<Inner>);
 struct Inner {
     backend: Backend,
     engine: Engine,
+    /// How precise products of f32 are to be, if it was opened with a word of its own.
+    precision: Option<Precision>,
 }
 
 impl Device {
-    fn new(backend: Backend) -> Device {
-        Device(Arc::new(Inner { backend, engine: Engine::default() }))
+    fn new(backend: Backend, precision: Option<Precision>) -> Device {
+        Device(Arc::new(Inner { backend, engine: Engine::default(), precision }))
     }
 
     /// The CPU. There is one per process, without a limit to its memory; [`cpu_with`](Device::cpu_with) makes others.
     pub fn cpu() -> Device {
         static CPU: OnceLock<Device> = OnceLock::new();
-        CPU.get_or_init(|| Device::new(Backend::Cpu(Cpu::default()))).clone()
+        CPU.get_or_init(|| Device::new(Backend::Cpu(Cpu::default()), None)).clone()
     }
 
     /// A CPU device apart from [`cpu`](Device::cpu), with memory of its own: to hold a run within a limit, or to see what it takes.
@@ -69,12 +76,13 @@ impl Device {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn cpu_with(config: &CpuConfig) -> Device {
-        Device::new(Backend::Cpu(Cpu::new(config.memory_strategy, config.memory_limit)))
+        let cpu = Cpu::new(config.memory_strategy, config.memory_limit);
+        Device::new(Backend::Cpu(cpu), config.precision)
     }
 
     /// A CPU apart from the others, for graphs that only the interpreter looks at: nothing else evaluates them.
     pub(crate) fn for_interpreter() -> Device {
-        Device::new(Backend::Cpu(Cpu::default()))
+        Device::new(Backend::Cpu(Cpu::default()), None)
     }
 
     /// The best device of this machine: a real GPU, else the CPU. `FLAMBEAU_DEVICE` overrides: `cpu`, `gpu` (the
@@ -331,16 +339,55 @@ impl Device {
     }
 }
 
+impl Device {
+    /// How precise products of f32 are to be in what is recorded now: the word of the scope that this thread is in
+    /// ([`matmul_precision`](crate::matmul_precision)), else the device's own, else that of the process
+    /// ([`set_float32_matmul_precision`](crate::set_float32_matmul_precision)).
+    ///
+    /// ```
+    /// use flambeau::{Device, Precision};
+    /// assert_eq!(Device::cpu().matmul_precision(), Precision::Highest);
+    /// ```
+    pub fn matmul_precision(&self) -> Precision {
+        precision::said(self)
+    }
+
+    /// Its own word.
+    pub(crate) fn own_precision(&self) -> Option<Precision> {
+        self.0.precision
+    }
+
+    /// How products of f32 that are recorded now are made, in words; [`Tensor::explain`](crate::Tensor::explain) says it of each
+    /// kernel.
+    ///
+    /// ```
+    /// let said = flambeau::Device::cpu().products_of_f32();
+    /// assert_eq!(said, "by f32 arithmetic, at highest and at high: matrix units are not used");
+    /// ```
+    pub fn products_of_f32(&self) -> &'static str {
+        match (self.backend().heeds_precision(), self.matmul_precision()) {
+            (false, _) => "by f32 arithmetic, at highest and at high: matrix units are not used",
+            (true, Precision::Highest) => {
+                "at highest: where matrix units are faster, three products of f16 for one of f32; else f32 arithmetic"
+            }
+            (true, Precision::High) => {
+                "at high: where matrix units are faster, operands rounded to 11 bits; else f32 arithmetic"
+            }
+        }
+    }
+}
+
 #[cfg(feature = "gpu")]
 impl Device {
     /// A GPU, as configured.
     pub async fn gpu(config: &GpuConfig) -> Result<Device> {
-        Ok(Device::new(Backend::Gpu(Box::new(Gpu::new(config).await?))))
+        Ok(Device::new(Backend::Gpu(Box::new(Gpu::new(config).await?)), config.precision))
     }
 
     /// Runs on a wgpu device that already exists. Its error and lost callbacks become this device's.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue, config: &GpuConfig) -> Result<Device> {
-        Ok(Device::new(Backend::Gpu(Box::new(Gpu::adopt(device, queue, config)?))))
+        let gpu = Gpu::adopt(device, queue, config)?;
+        Ok(Device::new(Backend::Gpu(Box::new(gpu)), config.precision))
     }
 
     pub(crate) fn as_gpu(&self) -> Option<&Gpu> {

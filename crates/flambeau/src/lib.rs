@@ -79,7 +79,8 @@ pub use error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 pub use host::user_cache;
 #[cfg(feature = "gpu")]
-pub use ir::{GpuSize, Precision};
+pub use ir::GpuSize;
+pub use ir::Precision;
 pub use memory::{MemoryStats, MemoryStrategy};
 pub use op::custom::{KernelInput, KernelOutput};
 pub use op::elementwise::Operand;
@@ -89,9 +90,11 @@ pub use tensor::{
     AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, ContractedDims, Conv1dOptions,
     Conv2dOptions, Conv3dOptions, ConvOptions, ConvTranspose1dOptions, ConvTranspose2dOptions,
     ConvTranspose3dOptions, ConvTransposeOptions, CustomKernel, Ellipsis, Index, IndexSpec, IntoTensorData,
-    MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis, PadMode, Padding,
-    PrintOptions, ScatterReduction, Size, Sizes, Span, Spatial, SplitSizes, Tensor, TensorOptions, Unique,
-    eval, print_options, read_later, read_many, set_print_options, with_print_options,
+    MatmulPrecisionGuard, MaxPool1dOptions, MaxPool2dOptions, MaxPool3dOptions, MaxPoolOptions, NewAxis,
+    PadMode, Padding, PrintOptions, ScatterReduction, Size, Sizes, Span, Spatial, SplitSizes, Tensor,
+    TensorOptions, Unique, enter_matmul_precision, eval, float32_matmul_precision, matmul_precision,
+    print_options, read_later, read_many, set_float32_matmul_precision, set_print_options,
+    with_print_options,
 };
 
 #[cfg(not(target_arch = "wasm32"))]

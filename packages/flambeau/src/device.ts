@@ -2,6 +2,7 @@
 
 import { compiling } from "./compiling.js";
 import { atExit, wake } from "./parts.js";
+import { isHigh, type Precision } from "./precision.js";
 import { arrived, load, loadPart, wasm, wasmBytes, type WasmSource } from "./wasm.js";
 
 /** What `init` can be told. */
@@ -20,6 +21,8 @@ export interface InitOptions {
    * batches; without it, an allocation that the GPU refuses ends the device, because browsers tell too late.
    */
   memoryLimit?: number;
+  /** How precise products of `f32` must be on the GPU; if it is not said, as `setFloat32MatmulPrecision` says. */
+  matmulPrecision?: Precision;
   /** Told what is being done, for a page that shows it. */
   onProgress?: (message: string) => void;
   /**
@@ -44,6 +47,8 @@ export interface DeviceInfo {
   /** Is it a CPU that plays a GPU? */
   software: boolean;
   features: string[];
+  /** How precise products of `f32` are to be in what is recorded now. */
+  matmulPrecision: Precision;
   limits: Record<string, number> | null;
   /** Why it was chosen. */
   reason: string;
@@ -248,10 +253,11 @@ async function choose(
   found: Found | Error | undefined,
   options: InitOptions,
 ): Promise<Device> {
-  const { powerPreference, memoryLimit, onCompile } = options;
+  const { powerPreference, memoryLimit, matmulPrecision, onCompile } = options;
+  const high = matmulPrecision === undefined ? undefined : isHigh(matmulPrecision);
   const cpu = async (reason: string) => {
     await loadPart("later");
-    return new Device(await wasm().device_open(true, false, false, false, false, 0), reason);
+    return new Device(await wasm().device_open(true, false, false, false, 0, undefined, high), reason);
   };
   if (found === undefined) return cpu("the CPU was asked for");
   try {
@@ -261,7 +267,7 @@ async function choose(
     const [lowPower, mayBeSoftware] = [powerPreference === "low-power", wanted !== "best" && wanted !== "gpu"];
     const threads = isSoftware ? SOFTWARE_GROUP : 0;
     const number = await withGpu(offering({ ...adapter, requestDevice }), () =>
-      wasm().device_open(false, lowPower, mayBeSoftware, isSoftware, isSmall(adapter.info), threads, memoryLimit),
+      wasm().device_open(false, lowPower, mayBeSoftware, isSmall(adapter.info), threads, memoryLimit, high),
     );
     const reason = REASONS[wanted as keyof typeof REASONS] ?? "the GPUDevice that was handed in";
     return new Device(number, reason, adapter.info.vendor);

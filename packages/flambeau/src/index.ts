@@ -29,6 +29,12 @@ export { kernel, type KernelOptions } from "./kernel.js";
 export * as nn from "./nn/index.js";
 /** Optimizers and learning rate schedules. */
 export * as optim from "./optim.js";
+export {
+  getFloat32MatmulPrecision,
+  matmulPrecision,
+  setFloat32MatmulPrecision,
+  type Precision,
+} from "./precision.js";
 export { Generator, manualSeed } from "./random.js";
 export { scope } from "./scope.js";
 export {

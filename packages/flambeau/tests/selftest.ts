@@ -26,7 +26,7 @@ const TOLERANCE = 1e-4;
 /** Runs it; what failed. */
 export async function runSuite({ device, wasm, everyCase, file, tell }: SuitePlace): Promise<string[]> {
   await suite.default({ module_or_path: wasm });
-  const opened = await suite.device_open(device === "cpu", false, true, false, true, 0);
+  const opened = await suite.device_open(device === "cpu", false, true, true, 0);
   const said = (json: string): string[] => {
     const report = JSON.parse(json) as Report;
     tell(`suite  ${report.summary}`);

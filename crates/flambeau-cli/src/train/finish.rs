@@ -115,7 +115,7 @@ fn tell(run: &Run, ended: &Ended, files: &[PathBuf]) {
     let group = summary.group.as_ref().map(|group| members::report(ended.group.0, group, &ended.group.1));
     let result = json!({
         "task": run.task.name, "model": run.preset.name, "recipe": run.options.recipe, "device": device.name(),
-        "seed": run.options.seed, "amp": run.options.amp, "batch": run.feeding().batch, "test_accuracy": accuracy, "test_loss": loss, "train_loss": last("loss"),
+        "seed": run.options.seed, "amp": run.options.amp, "precision": device.matmul_precision().to_string(), "batch": run.feeding().batch, "test_accuracy": accuracy, "test_loss": loss, "train_loss": last("loss"),
         "steps": summary.steps, "epochs": summary.history.len(), "parameters": ended.model.parameter_count(),
         "seconds": summary.seconds, "samples_per_second": summary.samples_per_second,
         "seconds_waiting_for_data": summary.seconds_waiting_for_data,

@@ -21,6 +21,7 @@ use flambeau::optim::{GradScaler, LrScheduler};
 use flambeau::prelude::*;
 use flambeau::train::metrics::correct;
 use flambeau::train::{Fitting, Outcome, SchedulePer, Stop, Summary, Trainer, recovering};
+use flambeau::{Precision, set_float32_matmul_precision};
 use members::Member;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -81,6 +82,10 @@ pub struct Options {
     /// have f16.
     #[arg(long)]
     amp: bool,
+    /// How precise products of f32 are: highest (as f32 arithmetic) or high (operands rounded to 11 bits where matrix units
+    /// multiply) [default: FLAMBEAU_PRECISION, else highest].
+    #[arg(long, value_name = "PRECISION")]
+    precision: Option<Precision>,
     /// The share of numbers that dropout drops: below 1, for models that have it (cnn, gpt).
     #[arg(long, value_name = "SHARE")]
     dropout: Option<f64>,
@@ -146,6 +151,9 @@ struct Ended {
 
 /// Trains, writes the files, and says how it went.
 pub async fn run(options: &Options, choice: Option<&str>, output: Output) -> Result<ExitCode> {
+    if let Some(precision) = options.precision {
+        set_float32_matmul_precision(precision);
+    }
     members::run(options, choice, output).await
 }
 

@@ -130,6 +130,31 @@ fn words_for_people() {
     assert_eq!(info["device"], "cpu");
 }
 
+/// How precise products of f32 are is said for a run, or by the environment; without matrix units both are the same arithmetic.
+#[test]
+fn precision_is_the_users_word() {
+    let folder = Folder::new("precision");
+    let steps = ["train", "spirals", "--max-steps", "20", "--out"];
+    let plain = json(folder.path(), &[&steps[..], &["plain"]].concat());
+    let high = json(folder.path(), &[&steps[..], &["high", "--precision", "high"]].concat());
+    assert_eq!((&plain["precision"], &high["precision"]), (&"highest".into(), &"high".into()));
+    assert_eq!(plain["test_loss"], high["test_loss"]);
+    let refused = run(folder.path(), &[&steps[..], &["low", "--precision", "medium"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    let none = "there is no precision medium: highest or high";
+    assert!(stderr(&refused).contains(none), "{}", stderr(&refused));
+    for (word, precision) in [("high", "high"), ("medium", "highest")] {
+        let asked =
+            command(folder.path(), &["info", "--json"]).env("FLAMBEAU_PRECISION", word).output().unwrap();
+        assert_eq!(parsed(&asked)["precision"], precision);
+        assert_eq!(stderr(&asked).contains(none), word == "medium", "{}", stderr(&asked));
+    }
+    let info = json(folder.path(), &["info"]);
+    assert_eq!(info["precision"], "highest");
+    let said = "by f32 arithmetic, at highest and at high: matrix units are not used";
+    assert_eq!(info["products_of_f32"], said);
+}
+
 /// Checkpoints of an earlier run are kept aside when a new one begins.
 #[test]
 fn a_new_run_keeps_the_checkpoints_of_the_last() {

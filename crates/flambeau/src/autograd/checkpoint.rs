@@ -5,7 +5,7 @@ use super::function::{Edge, Function, Rule};
 use super::{is_autocast_enabled, is_grad_enabled, set_autocast_enabled};
 use crate::error::{Error, Result};
 use crate::op::Saves;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, precision};
 use std::sync::Arc;
 
 /// `f(inputs)`, without keeping what its derivative reads: backward computes the region again from the inputs.
@@ -35,9 +35,9 @@ where
         return Ok(output);
     }
     let expected = output.meta().clone();
-    let casting = is_autocast_enabled();
+    let (casting, scope) = (is_autocast_enabled(), precision::scope());
     let region = move |inputs: &[Tensor]| {
-        let _mode = set_autocast_enabled(casting);
+        let (_mode, _precision) = (set_autocast_enabled(casting), precision::restore(scope));
         let output = draws::replay(&draws, || f(inputs))?;
         if *output.meta() != expected {
             return Err(Error::Autograd(format!(

@@ -7,9 +7,11 @@ use super::mode;
 use crate::device::Device;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
+use crate::ir::Precision;
 use crate::op::{Grads, Meta, Op, Saves, Vjp};
 use crate::tensor::Tensor;
 use crate::tensor::node::{Node, Value};
+use crate::tensor::precision;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -129,6 +131,8 @@ pub(crate) struct Function {
     device: Device,
     /// The line that applied the op.
     line: &'static Location<'static>,
+    /// The scope that said how precise its products are, if there was one.
+    precision: Option<Precision>,
     pub outputs: SmallVec<[Meta; 1]>,
     inputs: Mutex<Vec<SavedInput>>,
     saved_outputs: Mutex<Vec<Value>>,
@@ -163,6 +167,7 @@ impl Function {
             rule,
             device: outputs[0].node.device.clone(),
             line: outputs[0].node.location,
+            precision: precision::scope(),
             outputs: outputs.iter().map(|value| value.meta().clone()).collect(),
             inputs: Mutex::new(saved_inputs),
             saved_outputs: Mutex::new(saved_outputs),
@@ -221,6 +226,7 @@ impl Function {
             let v = Vjp { name: self.name, grads, inputs: &inputs, outputs: &outputs, needs, data };
             rule(&v).map(Backward::Grads)
         };
+        let _precision = precision::inherit(self.precision);
         let result = match &self.rule {
             Rule::Op(op, data) => {
                 let _line = mode::OnBehalfOf::enter(self.line);

@@ -6,6 +6,7 @@ pub(crate) mod wgpu;
 
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
+use crate::ir::call::StructuredCall;
 use crate::memory::{Ledger, Phantom};
 use crate::plan::{Plan, PlanOptions};
 #[cfg(feature = "gpu")]
@@ -296,6 +297,26 @@ impl Backend {
             Backend::Cpu(_) => Vec::new(),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => gpu.void_runs(),
+        }
+    }
+
+    /// Are products of f32 made otherwise where they need not be as precise?
+    pub fn heeds_precision(&self) -> bool {
+        match self {
+            Backend::Cpu(_) => false,
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.runtime().matrix_units().is_some(),
+        }
+    }
+
+    /// How the products of a call are made, if it makes some of floats, for people.
+    pub fn multiplies(&self, call: &StructuredCall) -> Option<String> {
+        match self {
+            Backend::Cpu(_) => {
+                call.op.on_units(call).map(|_| call.by_arithmetic("not used: the CPU has none"))
+            }
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.multiplies(call),
         }
     }
 

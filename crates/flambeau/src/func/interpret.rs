@@ -8,6 +8,7 @@ use crate::op::batch::{BatchCall, Sample, batched_draw};
 use crate::op::{Meta, Op};
 use crate::tensor::Tensor;
 use crate::tensor::node::{Node, State, Value};
+use crate::tensor::precision;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -135,6 +136,7 @@ impl<'a> Interpreter<'a> {
         let Op::Composite(op) = op else { unreachable!("only composites are written out") };
         let _inside = (crate::autograd::Batching::enter(), Region::reenter(node.region));
         let _plain = crate::autograd::set_autocast_enabled(false);
+        let _precision = precision::restore(Some(node.precision));
         let inputs: SmallVec<[Tensor; 4]> = match &*node.state() {
             State::Pending { inputs, .. } => {
                 inputs.iter().map(|input| Tensor::from_parts(input.clone(), None)).collect()
@@ -149,6 +151,9 @@ impl<'a> Interpreter<'a> {
         let _line = OnBehalfOf::enter(node.location);
         // Regions of checkpoints inside of the function stay apart.
         let _region = (node.region != self.trace.region).then(|| Region::reenter(node.region));
+        // What the function has recorded in a scope is batched in the same.
+        let multiplies = op.multiplies_f32(&node.outputs);
+        let _precision = multiplies.then(|| precision::restore(Some(node.precision)));
         let size = self.trace.size;
         if let (Op::Bits, true) = (op, self.trace.draws_differ) {
             let meta = &node.outputs[0];

@@ -4,8 +4,8 @@ use super::GpuSize;
 use super::access::Access;
 use super::kernel::{Fused, Place};
 use super::program::{Param, Tier};
-use super::{Meta, Precision, Program, UnitKind};
-use crate::dtype::Scalar;
+use super::{Meta, Precision, Program, UnitKind, WhyNot};
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::HostBuffer;
 use std::any::Any;
@@ -52,6 +52,9 @@ impl<T: Any + Eq + Hash> Comparable for T {
     }
 }
 
+/// A call runs on matrix units, or not.
+pub(crate) type OnUnits = std::result::Result<(), WhyNot>;
+
 /// How each backend computes a structured primitive.
 pub(crate) trait Kernels: Comparable + Send + Sync {
     fn name(&self) -> &'static str;
@@ -78,6 +81,11 @@ pub(crate) trait Kernels: Comparable + Send + Sync {
     /// Does every shader end with each result in a register of one thread, handed on by `Results`?
     fn takes_epilogue(&self) -> bool {
         false
+    }
+
+    /// Does a call multiply matrices on matrix units, and if not, why? None for what multiplies none.
+    fn on_units(&self, _: &StructuredCall) -> Option<OnUnits> {
+        None
     }
 
     /// Multiplications and additions of a call; one for each result unless it says otherwise.
@@ -161,7 +169,7 @@ impl Hash for StructuredCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.op.hash(state);
         (&self.inputs, &self.outputs, &self.epilogue).hash(state);
-        (self.data_start, self.node, self.tier, self.subgroups, self.gpu).hash(state);
+        (self.data_start, self.node, self.tier, self.subgroups, self.gpu, self.precision).hash(state);
     }
 }
 
@@ -174,6 +182,24 @@ impl StructuredCall {
         let own = self.inputs.iter().map(|operand| operand.place);
         let further = self.epilogue.iter().flat_map(|epilogue| &epilogue.inputs).map(|&(place, _)| place);
         own.chain(further).collect()
+    }
+
+    /// How its products are made without matrix units, for people, with what is said of these.
+    pub fn by_arithmetic(&self, units: &str) -> String {
+        let arithmetic = match self.inputs[0].meta.dtype {
+            DType::F16 => "products of f16, added up in f32",
+            _ => "products by f32 arithmetic",
+        };
+        format!("{arithmetic}; matrix units are {units}")
+    }
+
+    /// How they are made on matrix units.
+    pub fn by_units(&self) -> &'static str {
+        match (self.inputs[0].meta.dtype, self.precision) {
+            (DType::F16, _) => "products of f16 on matrix units",
+            (_, Precision::Highest) => "products at highest, each as three of f16 on matrix units",
+            (_, Precision::High) => "products at high, of operands rounded to 11 bits, on matrix units",
+        }
     }
 
     /// Where its results go.

@@ -9,7 +9,40 @@ pub(crate) enum UnitKind {
     Played,
 }
 
-/// How precise products and convolutions of f32 must be.
+/// Why a product does not run on matrix units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhyNot {
+    /// The device has none, or they are not used.
+    None,
+    /// There are no kernels for what it is.
+    Kind(&'static str),
+    /// Its rows, columns or depth are fewer than a tile would pay for.
+    Small,
+    /// Packed operands would take too much memory.
+    Packed,
+    /// There are more tiles than one dispatch may have.
+    Tiles,
+    /// F32 arithmetic should be faster.
+    Slower,
+}
+
+impl std::fmt::Display for WhyNot {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            WhyNot::None => "there are none",
+            WhyNot::Kind(kind) => return write!(formatter, "there are no kernels for {kind}"),
+            WhyNot::Small => "it is too small",
+            WhyNot::Packed => "its packed operands would take over 1 GiB",
+            WhyNot::Tiles => "one dispatch cannot have so many tiles",
+            WhyNot::Slower => "the plain kernel should be faster at these sizes",
+        })
+    }
+}
+
+/// How precise products and convolutions of f32 must be. The user says it for the process
+/// ([`set_float32_matmul_precision`](crate::set_float32_matmul_precision)), for a device
+/// ([`GpuConfig::precision`](crate::GpuConfig)) or for a scope ([`matmul_precision`](crate::matmul_precision)); a scope counts
+/// before the device, and the device before the process.
 ///
 /// ```
 /// use flambeau::Precision;
@@ -19,7 +52,8 @@ pub(crate) enum UnitKind {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Precision {
-    /// As precise as f32 arithmetic. On matrix units each f32 is two f16, and a product is three of theirs.
+    /// As precise as f32 arithmetic. On matrix units each f32 is two f16, and a product is three of theirs, where that is faster than
+    /// f32 arithmetic.
     #[default]
     Highest,
     /// Operands are rounded to 11 bits on matrix units, as TF32 has them; without matrix units as `Highest`.

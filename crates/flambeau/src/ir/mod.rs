@@ -20,7 +20,7 @@ mod view;
 pub use gpu_size::GpuSize;
 pub(crate) use map::Map;
 pub use matrix_units::Precision;
-pub(crate) use matrix_units::UnitKind;
+pub(crate) use matrix_units::{UnitKind, WhyNot};
 pub(crate) use program::Program;
 pub(crate) use reduce::{Reduce, ReduceKind};
 pub(crate) use view::View;

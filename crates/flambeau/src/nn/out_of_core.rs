@@ -6,6 +6,7 @@
 
 use super::parameter::Substitute;
 use super::{Buffer, Forward, Module, Parameter, Part, Placement, Placing, Stage};
+use crate::Precision;
 use crate::autograd::{
     BackwardOptions, Context, CustomFunction, checkpoint, grad_with, is_autocast_enabled, is_grad_enabled,
     no_grad, record_draws, replay_draws, set_autocast_enabled, set_grad_enabled,
@@ -13,7 +14,7 @@ use crate::autograd::{
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::rng::Draw;
-use crate::tensor::{Tensor, eval};
+use crate::tensor::{Tensor, eval, precision};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -301,7 +302,7 @@ impl<M: Forward + 'static> Shared<M> {
     ) -> Result<Option<Tensor>> {
         let stages = &self.model.stages()[segment.clone()];
         let brought = self.bring(stages, true)?;
-        let Kept { input, draws } = kept;
+        let Kept { input, draws, precision } = kept;
         let input = if wanted { input.requires_grad() } else { input };
         let mut asked: Vec<Tensor> = brought.parameters.iter().map(|(_, copy)| copy.clone()).collect();
         asked.extend(wanted.then(|| input.clone()));
@@ -310,7 +311,10 @@ impl<M: Forward + 'static> Shared<M> {
         }
         let mut found = {
             let _recorded = set_grad_enabled(true);
-            let run = || stages.iter().try_fold(input.clone(), |x, stage| stage.run(&x));
+            let run = || {
+                let _precision = precision::restore(precision);
+                stages.iter().try_fold(input.clone(), |x, stage| stage.run(&x))
+            };
             let output = replay_draws(&draws, run)?;
             match output.is_tracked() {
                 true => grad_with(&[output], &[Some(grad)], &asked, BackwardOptions::default())?,
@@ -343,6 +347,8 @@ struct Kept {
     input: Tensor,
     /// What was drawn in it.
     draws: Arc<[Draw]>,
+    /// The scope that said how precise its products are, if there was one: it is computed again in the same.
+    precision: Option<Precision>,
 }
 
 /// One pass through all segments.
@@ -366,7 +372,7 @@ impl<M: Forward + 'static> CustomFunction for Pass<M> {
         for segment in &self.segments {
             let (output, draws) = record_draws(|| self.shared.forward(segment, &x));
             let output = output?;
-            kept.push(Kept { input: x, draws });
+            kept.push(Kept { input: x, draws, precision: precision::scope() });
             x = output;
         }
         Ok(vec![x])

@@ -42,6 +42,7 @@ mod units;
 pub(crate) mod view;
 
 use crate::calls::{Call, Methods, Signature};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ir::call::Kernels;
 use crate::ir::program::FiniteCheck;
@@ -159,6 +160,15 @@ impl Op {
     /// Is it made of nothing but data and coordinates?
     pub fn is_source(&self) -> bool {
         matches!(self, Op::Constant | Op::Iota { .. } | Op::Bits | Op::Healthy)
+    }
+
+    /// May its results depend on how precise products of f32 are to be? Composites may be made of such.
+    pub fn multiplies_f32(&self, outputs: &[Meta]) -> bool {
+        match self {
+            Op::Structured(op) => op.heeds_precision() && outputs[0].dtype == DType::F32,
+            Op::Composite(_) => true,
+            _ => false,
+        }
     }
 
     /// What the derivative rule reads.

@@ -43,6 +43,9 @@ pub(crate) trait Listed: Structured + Methods {
     /// Which dtypes the ops that make it take in mixed precision: they ask for it before they look at their inputs.
     const AUTOCAST: Autocast = Autocast::Widest;
 
+    /// Are there kernels that multiply f32 as precisely as it is asked for?
+    const HEEDS_PRECISION: bool = false;
+
     /// What the self-test runs.
     fn samples() -> Vec<Case>;
 
@@ -130,6 +133,13 @@ macro_rules! structured {
                         let op = structured!(@typed $type, op $(, $shared)?);
                         <$type as Listed>::batch(op, call)
                     })*
+                }
+            }
+
+            /// Are there kernels that multiply f32 as precisely as it is asked for?
+            pub fn heeds_precision(&self) -> bool {
+                match self {
+                    $(StructuredOp::$variant(_) => <$type as Listed>::HEEDS_PRECISION,)*
                 }
             }
 

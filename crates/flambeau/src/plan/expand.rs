@@ -5,6 +5,7 @@
 
 use super::graph::{ENTRY_BITS, Graph, GraphNode, List, Ref, Snapshot, Visited};
 use crate::dtype::Scalar;
+use crate::ir::Precision;
 use crate::op::Op;
 use crate::op::composite::CompositeOp;
 use crate::tensor::Tensor;
@@ -140,15 +141,16 @@ impl Writer<'_> {
             }
             let listed = Self::entry(node, self.before);
             let origin = listed.unwrap_or(origin);
-            let region = self.first.nodes[origin as usize].region;
+            let GraphNode { region, precision, .. } = self.first.nodes[origin as usize];
             match &*node.state() {
                 State::Ready(storages) => {
                     let from = listed.map(|entry| self.first_inputs[entry as usize]);
                     let from = from.expect("a composite is made of its operands only");
                     self.key.inputs.extend(from..from + storages.len() as u32);
                     let inputs = SmallVec::new();
+                    let (region, precision) = (0, Precision::Highest);
                     self.place(
-                        Visited { node, op: None, inputs, data: &[], data_start: 0, region: 0 },
+                        Visited { node, op: None, inputs, data: &[], data_start: 0, region, precision },
                         origin,
                     );
                 }
@@ -179,7 +181,10 @@ impl Writer<'_> {
                         // Always the same number: such nodes are merged.
                         (None, data) => (self.literal(data), &[][..]),
                     };
-                    self.place(Visited { node, op: Some(op), inputs, data, data_start, region }, origin);
+                    let of_products = op.multiplies_f32(&node.outputs);
+                    let precision = if of_products { precision } else { Precision::Highest };
+                    let op = Some(op);
+                    self.place(Visited { node, op, inputs, data, data_start, region, precision }, origin);
                 }
             }
         }

@@ -6,12 +6,18 @@ use super::cost::bytes_of;
 use super::graph::Graph;
 use super::rules::Rule;
 use crate::dtype::DType;
+use crate::ir::call::StructuredCall;
 use crate::ir::kernel::Kernel;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Describes a plan made from a graph.
-pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u64) -> String {
+/// Describes a plan made from a graph. `multiplies` says how a device makes the products of a call.
+pub(crate) fn explain(
+    plan: &Plan,
+    graph: &Graph,
+    element_bytes: fn(DType) -> u64,
+    multiplies: impl Fn(&StructuredCall) -> Option<String>,
+) -> String {
     let bytes = bytes_of(plan, graph, element_bytes);
     let mut text = String::new();
     let ops = graph.nodes.iter().filter(|node| node.op.is_some()).count();
@@ -32,6 +38,9 @@ pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u6
         let ops = kernel.describe().join(" → ");
         _ = writeln!(text, "{number:>4}  {:>10}  {:>10}  {elements:<16}  {ops}", size(read), size(written));
     }
+    for (how, kernels) in multiplied(plan, multiplies) {
+        _ = writeln!(text, "{how}: kernels {}", kernels.join(", "));
+    }
     for (rule, nodes) in placed(plan, graph) {
         _ = writeln!(text, "{}: {}", rule.text(), nodes.join(", "));
     }
@@ -45,6 +54,19 @@ pub(crate) fn explain(plan: &Plan, graph: &Graph, element_bytes: fn(DType) -> u6
         plan.slots.len()
     );
     text
+}
+
+/// The kernels that make products, by how they do.
+fn multiplied(plan: &Plan, how: impl Fn(&StructuredCall) -> Option<String>) -> BTreeMap<String, Vec<String>> {
+    let mut multiplied: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (number, kernel) in plan.kernels.iter().enumerate() {
+        if let Kernel::Structured(call) = kernel
+            && let Some(how) = how(call)
+        {
+            multiplied.entry(how).or_default().push(number.to_string());
+        }
+    }
+    multiplied
 }
 
 /// The nodes that each rule of fusion placed, but for those that are just there.

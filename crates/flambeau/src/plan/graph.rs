@@ -6,6 +6,7 @@
 use super::expand::{Expanded, expand, has_composites};
 use super::verify;
 use crate::dtype::Scalar;
+use crate::ir::Precision;
 use crate::op::{Meta, Op, View};
 use crate::tensor::node::{Node, State, Storage, Value};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -31,6 +32,8 @@ pub(crate) struct GraphNode {
     /// The index of its first number in the graph's data.
     pub data_start: u32,
     pub region: u32,
+    /// How precise products of f32 are to be, in an op that is or may be made of such; else the highest.
+    pub precision: Precision,
 }
 
 /// The structure of an evaluation: the plan cache's key.
@@ -159,20 +162,22 @@ pub(super) struct Visited<'a> {
     /// The index of its first number in the graph's data, if it has any.
     pub data_start: u32,
     pub region: u32,
+    pub precision: Precision,
 }
 
 impl Visited<'_> {
     fn is(&self, entry: &GraphNode) -> bool {
         entry.op.as_ref() == self.op
             && entry.inputs == self.inputs
-            && entry.region == self.region
+            && (entry.region, entry.precision) == (self.region, self.precision)
             && entry.data_start == self.data_start
             && entry.outputs == self.node.outputs
     }
 
     fn entry(self) -> GraphNode {
-        let Visited { node, op, inputs, data_start, region, .. } = self;
-        GraphNode { op: op.cloned(), inputs, outputs: node.outputs.clone(), data_start, region }
+        let Visited { node, op, inputs, data_start, region, precision, .. } = self;
+        let outputs = node.outputs.clone();
+        GraphNode { op: op.cloned(), inputs, outputs, data_start, region, precision }
     }
 }
 
@@ -206,7 +211,7 @@ impl List {
                 let next = nodes.len() as u32;
                 let same = (met.op.is_some() && met.data.is_empty()).then(|| {
                     let mut hasher = FxHasher::default();
-                    (met.op, &met.inputs, met.region).hash(&mut hasher);
+                    (met.op, &met.inputs, met.region, met.precision).hash(&mut hasher);
                     merged.entry(hasher.finish()).or_default()
                 });
                 let known =
@@ -279,7 +284,17 @@ impl Builder {
                 State::Ready(storages) => {
                     // It has left its region. One with several outputs is listed whole; each is an input of the plan.
                     let inputs = SmallVec::new();
-                    self.place(Visited { node, op: None, inputs, data: &[], data_start: 0, region: 0 })?;
+                    let precision = Precision::Highest;
+                    let region = 0;
+                    self.place(Visited {
+                        node,
+                        op: None,
+                        inputs,
+                        data: &[],
+                        data_start: 0,
+                        region,
+                        precision,
+                    })?;
                     self.inputs.extend(storages.iter().cloned());
                 }
                 State::Pending { inputs, .. } if !expanded => {
@@ -290,9 +305,9 @@ impl Builder {
                 State::Pending { op, inputs, data } => {
                     let inputs = inputs.iter().map(|input| self.resolve(input)).collect();
                     let data_start = if data.is_empty() { 0 } else { self.data.len() as u32 };
-                    let region = self.region(node);
+                    let (op, region, precision) = (Some(op), self.region(node), node.precision);
                     let entry =
-                        self.place(Visited { node, op: Some(op), inputs, data, data_start, region })?;
+                        self.place(Visited { node, op, inputs, data, data_start, region, precision })?;
                     self.data.extend_from_slice(data);
                     self.pending.push((node.clone(), entry));
                 }

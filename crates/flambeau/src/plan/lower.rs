@@ -86,7 +86,7 @@ fn structured(graph: &Graph, places: &FxHashMap<Ref, Place>, index: u32) -> Stru
         gpu: GpuSize::default(),
         workgroup_memory: LEAST_WORKGROUP_MEMORY,
         units: None,
-        precision: Default::default(),
+        precision: node.precision,
         epilogue: None,
     }
 }

@@ -25,6 +25,7 @@ mod operators;
 mod pack;
 mod pad;
 mod pool;
+pub(crate) mod precision;
 mod quiet;
 mod random;
 mod ranges;
@@ -52,6 +53,10 @@ pub use pool::{
     AvgPool1dOptions, AvgPool2dOptions, AvgPool3dOptions, AvgPoolOptions, MaxPool1dOptions, MaxPool2dOptions,
     MaxPool3dOptions, MaxPoolOptions,
 };
+pub use precision::{
+    MatmulPrecisionGuard, enter_matmul_precision, float32_matmul_precision, matmul_precision,
+    set_float32_matmul_precision,
+};
 pub use quiet::QuietTensor;
 // What layers, losses and optimizers are written with besides the methods: they name nothing below this module.
 pub(crate) use crate::ir::program::{FiniteCheck, Window};
@@ -71,6 +76,7 @@ use crate::autograd::{is_grad_enabled, no_grad};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::ir::call::StructuredCall;
 use crate::op::{Grads, Op, Saves, View, Vjp};
 use crate::plan::graph::{self, Graph};
 use crate::plan::{self, Plan, PlanOptions};
@@ -447,7 +453,8 @@ impl Tensor {
     }
 
     /// The plan that would compute this tensor now, as text: one line per kernel with the ops it fuses and the bytes
-    /// it moves. Empty for a tensor that is already evaluated.
+    /// it moves, and how each product is made: on matrix units and how precisely, or why not. Empty for a tensor that is already
+    /// evaluated.
     ///
     /// ```
     /// # use flambeau::prelude::*;
@@ -456,7 +463,10 @@ impl Tensor {
     /// assert!(plan.starts_with("1 kernels"), "{plan}");
     /// ```
     pub fn explain(&self) -> String {
-        self.describe_plan(|made, graph, options| plan::explain(made, graph, options.element_bytes))
+        let multiplies = |call: &StructuredCall| self.device().backend().multiplies(call);
+        self.describe_plan(|made, graph, options| {
+            plan::explain(made, graph, options.element_bytes, multiplies)
+        })
     }
 
     /// The plan that would compute this tensor now, in full: every kernel with its instructions, how each finds its

@@ -7,6 +7,7 @@ use crate::backend::{Buffer, Witness};
 use crate::device::Device;
 use crate::dtype::Scalar;
 use crate::error::Result;
+use crate::ir::Precision;
 use crate::op::{Meta, Op};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -73,6 +74,8 @@ pub(crate) struct Node {
     pub outputs: SmallVec<[Meta; 1]>,
     /// Nodes of different regions are never merged: a checkpoint's recomputation has a region of its own.
     pub region: u32,
+    /// How precise products of f32 are to be, in an op that is or may be made of such; else the highest.
+    pub precision: Precision,
     /// The line that created it.
     pub location: &'static Location<'static>,
     state: Mutex<State>,
@@ -97,9 +100,13 @@ impl Node {
         }
         let region = crate::autograd::current_region();
         let location = crate::autograd::current_line().unwrap_or(location);
+        let precision = match &state {
+            State::Pending { op, .. } if op.multiplies_f32(&outputs) => super::precision::in_force(&device),
+            State::Pending { .. } | State::Ready(_) => Precision::Highest,
+        };
         let (handles, saved, mark) = (AtomicUsize::new(0), AtomicU32::new(0), AtomicU64::new(0));
         let state = Mutex::new(state);
-        Ok(Arc::new(Node { device, outputs, region, location, state, handles, saved, mark }))
+        Ok(Arc::new(Node { device, outputs, region, precision, location, state, handles, saved, mark }))
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {

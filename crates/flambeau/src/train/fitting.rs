@@ -5,7 +5,7 @@ use super::outcome::Outcome;
 use super::report::Event;
 use super::running::Running;
 use super::trainer::Trainer;
-use crate::autograd::{autocast, no_grad};
+use crate::autograd::no_grad;
 use crate::data::DataLoader;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -348,7 +348,7 @@ impl<M: Module> Trainer<M> {
         self.model.eval();
         let mut running = Running::default();
         let evaluated = batches.sample(pieces).and_then(|batch| {
-            let made = || autocast(self.options.scaler.is_some(), || outcome(&self.model, batch));
+            let made = || self.options.as_precisely(|| outcome(&self.model, batch));
             no_grad(|| running.add(&made()?, 0)).and_then(|()| running.evaluate())
         });
         self.model.train();

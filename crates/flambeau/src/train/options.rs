@@ -3,10 +3,12 @@
 use super::early_stopping::EarlyStopping;
 use super::report::{Event, Flow};
 use super::trainer::Trainer;
+use crate::autograd::autocast;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::io::Checkpoints;
 use crate::nn::Module;
 use crate::optim::{Ema, GradScaler, Scheduler};
+use crate::{Precision, enter_matmul_precision};
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::PathBuf;
 
@@ -33,6 +35,7 @@ pub(super) struct Options {
     pub early_stopping: Option<EarlyStopping>,
     pub ema: Option<Ema>,
     pub scaler: Option<GradScaler>,
+    pub precision: Option<Precision>,
     pub memory_limit: Option<u64>,
     pub statistics_by_piece: bool,
     pub callbacks: Vec<Callback>,
@@ -54,6 +57,7 @@ impl Default for Options {
             early_stopping: None,
             ema: None,
             scaler: None,
+            precision: None,
             memory_limit: None,
             statistics_by_piece: false,
             callbacks: Vec::new(),
@@ -62,6 +66,14 @@ impl Default for Options {
             #[cfg(not(target_arch = "wasm32"))]
             log_file: None,
         }
+    }
+}
+
+impl Options {
+    /// What becomes of a batch, as precisely as it was asked for.
+    pub fn as_precisely<T>(&self, body: impl FnOnce() -> T) -> T {
+        let _precision = self.precision.map(enter_matmul_precision);
+        autocast(self.scaler.is_some(), body)
     }
 }
 
@@ -150,6 +162,14 @@ impl<M: Module> Trainer<M> {
     #[must_use]
     pub fn with_amp(mut self, scaler: GradScaler) -> Self {
         self.options.scaler = Some(scaler);
+        self
+    }
+
+    /// How precise products of f32 are, forward and backward: losses are made in a scope of
+    /// [`matmul_precision`](crate::matmul_precision). Without it, as the device or the process says.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.options.precision = Some(precision);
         self
     }
 

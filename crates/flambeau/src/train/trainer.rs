@@ -7,7 +7,7 @@ use super::report::{EpochReport, Event, Flow, Metrics, Progress, Stop, Summary};
 use super::running::{Running, Totals, Underway};
 use super::state::Past;
 use super::together::Together;
-use crate::autograd::{autocast, no_grad};
+use crate::autograd::no_grad;
 use crate::data::DataLoader;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::device::Device;
@@ -269,7 +269,7 @@ impl<M: Module> Trainer<M> {
         pieces: usize,
         outcome: &mut impl FnMut(&M, B) -> Result<Outcome>,
     ) -> Result<Outcome> {
-        let made = autocast(self.options.scaler.is_some(), || outcome(&self.model, batch))?;
+        let made = self.options.as_precisely(|| outcome(&self.model, batch))?;
         let loss = match self.options.accumulation * pieces as u64 {
             1 => made.loss.clone(),
             several => made.loss.try_div(several as f64)?,
@@ -425,7 +425,7 @@ impl<M: Module> Trainer<M> {
                 running.pass_over();
                 continue;
             }
-            let made = || autocast(self.options.scaler.is_some(), || outcome(&self.model, batch));
+            let made = || self.options.as_precisely(|| outcome(&self.model, batch));
             let added = no_grad(|| running.add(&made()?, 0));
             finished = added.and_then(|()| running.evaluate());
             if finished.is_err() {

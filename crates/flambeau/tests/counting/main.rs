@@ -17,6 +17,7 @@ mod layers;
 mod new_shapes;
 mod nn_plans;
 mod out_of_core;
+mod precision;
 mod rows;
 mod sequences;
 mod tensor_plans;

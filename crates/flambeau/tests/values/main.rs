@@ -39,6 +39,7 @@ mod op_suite;
 mod optim;
 mod optim_reference;
 mod optim_state;
+mod precision;
 mod random;
 mod random_graphs;
 mod reductions;

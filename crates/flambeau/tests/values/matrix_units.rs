@@ -21,7 +21,7 @@ fn exactly(tensor: &Tensor) -> Tensor {
 }
 
 /// The largest error of any element of `a · b`, over Σ |a| |b|: what f32 arithmetic is judged by.
-fn error(a: &Tensor, b: &Tensor, product: &Tensor) -> f64 {
+pub fn error(a: &Tensor, b: &Tensor, product: &Tensor) -> f64 {
     let (a, b) = (exactly(a), exactly(b));
     let (exact, size) = (values(&a.matmul(&b)), values(&a.abs().matmul(&b.abs())));
     let errors = values(product).into_iter().zip(exact).zip(size);
@@ -30,7 +30,7 @@ fn error(a: &Tensor, b: &Tensor, product: &Tensor) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn randn(shape: &[usize], seed: u64, device: &Device) -> Tensor {
+pub fn randn(shape: &[usize], seed: u64, device: &Device) -> Tensor {
     Tensor::randn(shape, &Generator::new(seed), device)
 }
 

@@ -21,6 +21,7 @@ export interface StartOptions<Settings = unknown> {
   device?: Exclude<InitOptions["device"], GPUDevice | undefined>;
   powerPreference?: InitOptions["powerPreference"];
   memoryLimit?: InitOptions["memoryLimit"];
+  matmulPrecision?: InitOptions["matmulPrecision"];
   /** Where the WebAssembly is, if not beside the package's JavaScript. */
   wasm?: string;
   /** Goes on from the latest checkpoint of that name, if there is one. */

@@ -227,6 +227,7 @@ class Run<M extends Module, D extends Dialogue> {
       wasm: source,
       powerPreference,
       memoryLimit,
+      matmulPrecision,
       settings,
       epochs = 1,
       maxSteps,
@@ -241,6 +242,7 @@ class Run<M extends Module, D extends Dialogue> {
       onCompile: (done, all) => this.tell({ type: "compile", done, all }),
       ...(powerPreference && { powerPreference }),
       ...(memoryLimit !== undefined && { memoryLimit }),
+      ...(matmulPrecision !== undefined && { matmulPrecision }),
       ...(source !== undefined && { wasm: source }),
     });
     if (lost === undefined) this.tell({ type: "device", info: this.#device.info });

@@ -3,17 +3,20 @@ import {
   currentDevice,
   DataLoader,
   deviceInfo,
+  getFloat32MatmulPrecision,
   GradScaler,
   type GradScalerState,
   init,
   io,
   isAutocastEnabled,
   manualSeed,
+  matmulPrecision,
   nn,
   noGrad,
   ones,
   optim,
   randn,
+  setFloat32MatmulPrecision,
   stats,
   tensor,
   type Tensor,
@@ -253,3 +256,25 @@ test("a trainer with amp trains and goes on as the loop by hand does", (context)
     };
     equal([trainer?.scaler?.scale, trainer?.scaler?.growthTracker], [16_384, 2]);
   }));
+
+test("how precise products of f32 are is said for the module, a device or a scope", async () => {
+  const before = currentDevice();
+  const said = () => deviceInfo().matmulPrecision;
+  try {
+    equal([getFloat32MatmulPrecision(), said()], ["highest", "highest"]);
+    setFloat32MatmulPrecision("high");
+    equal([getFloat32MatmulPrecision(), said()], ["high", "high"]);
+    equal(matmulPrecision("highest", said), "highest");
+    setFloat32MatmulPrecision("highest");
+    await init({ device: "cpu", matmulPrecision: "high" });
+    equal([getFloat32MatmulPrecision(), said(), matmulPrecision("highest", said)], ["highest", "high", "highest"]);
+    // There are no matrix units: products are the same, and a plan says so.
+    const x = randn([40, 40]);
+    const products = [x.matmul(x), matmulPrecision("highest", () => x.matmul(x))] as const;
+    assert(products[0].explain().includes("matrix units are not used: the CPU has none"), products[0].explain());
+    equal(await products[0].array(), await products[1].array());
+  } finally {
+    setFloat32MatmulPrecision("highest");
+    useDevice(before);
+  }
+});

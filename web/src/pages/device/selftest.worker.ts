@@ -17,7 +17,7 @@ async function run(device: TestQuestions["run"]["ask"]): Promise<Tested> {
   const start = performance.now();
   await suite.default({ module_or_path: wasm });
   const [cpu, software] = [device === "cpu", device === "software"];
-  const opened = await suite.device_open(cpu, false, software, software, software, software ? SOFTWARE_GROUP : 0);
+  const opened = await suite.device_open(cpu, false, software, software, software ? SOFTWARE_GROUP : 0);
   const total = suite.selftest_count(false);
   const ran = new Set<string>();
   const nudging = navigator.userAgent.includes("Firefox") ? setInterval(() => suite.devices_nudge(), NUDGE_EVERY) : undefined;

@@ -97,6 +97,19 @@ pub(super) fn first_tier(runtime: &Runtime) -> Tier {
     }
 }
 
+/// A call as a device makes it; its shaders find their numbers in a block that is there already, if one is given.
+pub(super) fn on_device(
+    call: &StructuredCall,
+    tier: Tier,
+    block: Option<Arc<[Param]>>,
+    runtime: &Runtime,
+) -> StructuredCall {
+    let (gpu, subgroups) = (runtime.config().gpu_size.unwrap_or_default(), runtime.has_subgroups());
+    let (units, limits) = (runtime.matrix_units(), runtime.limits());
+    let workgroup_memory = limits.max_compute_workgroup_storage_size;
+    StructuredCall { tier, subgroups, gpu, workgroup_memory, units, block, ..call.clone() }
+}
+
 /// The programs of a kernel on a device; they find their numbers in a block that is there already, if one is given.
 pub(super) fn programs_of(
     kernel: &Kernel,
@@ -104,21 +117,17 @@ pub(super) fn programs_of(
     block: Option<Arc<[Param]>>,
     runtime: &Runtime,
 ) -> Result<Vec<Program>> {
-    let (config, subgroups) = (runtime.config(), runtime.has_subgroups());
+    let config = runtime.config();
     match kernel {
         Kernel::Fused(fused) => {
-            let threads = config.workgroup_size as usize;
+            let (threads, subgroups) = (config.workgroup_size as usize, runtime.has_subgroups());
             Ok(codegen::programs(fused, threads, tier, subgroups, block.as_ref()))
         }
         Kernel::Structured(call) => {
-            let gpu = config.gpu_size.unwrap_or_default();
-            let (units, precision) = (runtime.matrix_units(), config.precision.unwrap_or_default());
-            let workgroup_memory = runtime.limits().max_compute_workgroup_storage_size;
-            let call = StructuredCall { tier, subgroups, gpu, units, precision, block, ..call.clone() };
-            let call = &StructuredCall { workgroup_memory, ..call };
+            let call = on_device(call, tier, block, runtime);
             match config.avoid_barriers {
-                true => call.op.wgsl_without_barriers(call),
-                false => call.op.wgsl(call),
+                true => call.op.wgsl_without_barriers(&call),
+                false => call.op.wgsl(&call),
             }
         }
     }

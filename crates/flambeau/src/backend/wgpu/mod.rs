@@ -22,6 +22,8 @@ mod written;
 use super::{Buffer, Demand, ReadRequest, Results, Run, Transfer};
 use crate::dtype::{DType, Lane};
 use crate::error::{Error, Result};
+use crate::ir::WhyNot;
+use crate::ir::call::StructuredCall;
 use crate::ir::kernel::{Place, PlanBuffer};
 use crate::ir::program::{Param, Trust};
 use crate::memory::{Ledger, Phantom};
@@ -119,6 +121,16 @@ impl Gpu {
     /// Waits until no kernel is being compiled for the sizes of a hot plan.
     pub fn wait_for_compilation(&self) {
         self.specialiser.wait();
+    }
+
+    /// How the products of a call are made, if it makes some of floats, for people.
+    pub fn multiplies(&self, call: &StructuredCall) -> Option<String> {
+        let call = forms::on_device(call, forms::first_tier(&self.runtime), None, &self.runtime);
+        Some(match call.op.on_units(&call)? {
+            Ok(()) => call.by_units().into(),
+            Err(WhyNot::None) => call.by_arithmetic(&self.runtime.matrix_units_described()),
+            Err(why) => call.by_arithmetic(&format!("not used: {why}")),
+        })
     }
 
     #[cfg(not(target_arch = "wasm32"))]

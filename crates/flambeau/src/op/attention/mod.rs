@@ -30,7 +30,7 @@ use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::HostBuffer;
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::call::{CpuOperand, Kernels, Layout, OnUnits, StructuredCall};
 use crate::ir::program::Program;
 use crate::rng::{self, Draw};
 use crate::shape::{Shape, product};
@@ -267,6 +267,12 @@ impl Kernels for Attention {
             Direction::Backward => 3 * width + 2 * value_width,
         };
         product([2, batches, heads, seen, terms]) as u64
+    }
+
+    fn on_units(&self, call: &StructuredCall) -> Option<OnUnits> {
+        let sizes = Sizes::new(&call.inputs[0].meta.shape, &call.inputs[2].meta.shape);
+        let dtype = call.inputs[0].meta.dtype;
+        matches!(dtype, DType::F16 | DType::F32).then(|| units::of_call(&sizes, call).map(|_| ()))
     }
 
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {

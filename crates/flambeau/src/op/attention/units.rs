@@ -23,9 +23,9 @@ use super::stages::{LINE, Strided, each_row};
 use super::weighing::Weighing;
 use super::wgsl::{Body, Kind, OF_QUERIES, Operands, Output, of_own_queries, over_threads};
 use crate::dtype::DType;
-use crate::ir::UnitKind;
 use crate::ir::call::StructuredCall;
-use crate::op::units::{LANES, SQUARE, Spelling, Squares};
+use crate::ir::{UnitKind, WhyNot};
+use crate::op::units::{LANES, SQUARE, Spelling, Squares, units_of};
 use crate::shader::Shader;
 use std::fmt::Write;
 
@@ -41,12 +41,16 @@ const WEIGHTS_PITCH: usize = LINE + 2;
 const MAX_WIDTH: usize = 64;
 
 /// How a call's matrices are multiplied as a whole, if its operands and its device allow it.
-pub(super) fn of_call(sizes: &Sizes, call: &StructuredCall) -> Option<UnitKind> {
-    let fits = cfg!(not(target_arch = "wasm32"))
-        && call.inputs[0].meta.dtype == DType::F16
-        && sizes.width.max(sizes.value_width) <= MAX_WIDTH
-        && bytes(sizes) <= call.workgroup_memory as usize;
-    call.units.filter(|_| fits)
+pub(super) fn of_call(sizes: &Sizes, call: &StructuredCall) -> Result<UnitKind, WhyNot> {
+    let units = units_of(call)?;
+    match () {
+        () if call.inputs[0].meta.dtype != DType::F16 => Err(WhyNot::Kind("attention of f32")),
+        () if sizes.width.max(sizes.value_width) > MAX_WIDTH => Err(WhyNot::Kind("heads that wide")),
+        () if bytes(sizes) > call.workgroup_memory as usize => {
+            Err(WhyNot::Kind("so little workgroup memory"))
+        }
+        () => Ok(units),
+    }
 }
 
 /// Bytes of workgroup memory at most.

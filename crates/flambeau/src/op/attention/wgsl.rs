@@ -312,7 +312,7 @@ pub(super) fn program(op: &Attention, kind: Kind, sizes: &Sizes, call: &Structur
     let (queries, keys, heads) =
         (params.size(sizes.queries), params.size(sizes.keys), params.size(sizes.heads));
     let of_keys = kind == Kind::Keys;
-    let on_units = units::of_call(sizes, call);
+    let on_units = units::of_call(sizes, call).ok();
     let (own_rows, threads) = if on_units.is_some() { (units::OWN, units::THREADS) } else { (ROWS, THREADS) };
     let blocks = if of_keys { sizes.keys } else { sizes.queries }.div_ceil(own_rows);
     let (own, other) = if of_keys { (&keys, &queries) } else { (&queries, &keys) };

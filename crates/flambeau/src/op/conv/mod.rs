@@ -30,10 +30,10 @@ use super::batch::{BatchCall, Batched, Sample, folded, unfolded};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::call::{CpuOperand, Kernels, Layout, OnUnits, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::Autocast;
 use crate::shader::fits_shader;
@@ -210,6 +210,13 @@ impl Kernels for Conv {
         self.shaders(call, wgsl::programs_without_barriers)
     }
 
+    fn on_units(&self, call: &StructuredCall) -> Option<OnUnits> {
+        let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
+        let result = &call.outputs[0].1;
+        let multiplies = result.numel() > 0 && matches!(result.dtype, DType::F16 | DType::F32);
+        multiplies.then(|| wgsl::on_units(self.direction, &sizes, call))
+    }
+
     /// Every direction multiplies each element of y with each weight of its feature.
     fn flops(&self, call: &StructuredCall) -> u64 {
         let input = |input: usize| &call.inputs[input].meta;
@@ -291,6 +298,7 @@ impl Structured for Conv {
 impl Listed for Conv {
     const NAMES: &'static [&'static str] = &["conv", "conv_transpose", "conv_weight"];
     const AUTOCAST: Autocast = Autocast::Lower;
+    const HEEDS_PRECISION: bool = true;
 
     fn samples() -> Vec<Case> {
         samples::samples()

@@ -15,13 +15,14 @@
 
 use super::wgsl::{Product, Text};
 use super::{Direction, Sizes};
+use crate::ir::WhyNot;
 use crate::ir::call::StructuredCall;
 use crate::ir::program::{Bound, Program, Tier};
 use crate::op::matmul::{self, tiling};
 use crate::op::parts;
 use crate::op::units::{
     self, KNOWN, KNOWN_OF_BATCH, LINE, Lies, Lines, Packed, SET_BATCH, Scale, Source, is_scaled, pack,
-    rounds_of_part,
+    rounds_of_part, units_of,
 };
 use crate::shader::{Entry, Shader, widen};
 use crate::shape::product;
@@ -97,19 +98,29 @@ impl Windows {
     }
 }
 
-/// The shaders of a convolution on matrix units, where there are any and they are faster.
-pub(super) fn on_units(
+/// A convolution as a product on matrix units.
+pub(super) struct Chosen {
+    windows: Windows,
+    /// What is multiplied: channels are whole lines.
+    rows: usize,
+    columns: usize,
+    depth: usize,
+    on_units: tiling::OnUnits,
+}
+
+/// How a convolution is made on matrix units, where there are any and they are faster.
+pub(super) fn chosen(
     direction: Direction,
     sizes: &Sizes,
     call: &StructuredCall,
     asked: Product,
-) -> Option<Vec<Program>> {
-    call.units?;
-    let windows = Windows::new(direction, sizes)?;
+) -> Result<Chosen, WhyNot> {
+    units_of(call)?;
+    let windows =
+        Windows::new(direction, sizes).ok_or(WhyNot::Kind("a stride with a dilation, backwards"))?;
     let Sizes { images, groups, .. } = *sizes;
     let weight = direction == Direction::Weight;
     let of_kernel = sizes.taps() * windows.chunks;
-    // What is multiplied: channels are whole lines.
     let (rows, columns, depth) = match weight {
         true => (asked.rows, of_kernel * LINE, asked.depth),
         false => (asked.rows, images * product(windows.positions), of_kernel * LINE),
@@ -128,6 +139,21 @@ pub(super) fn on_units(
         let most = if windows.phases.is_some() { 1 } else { tiling::MAX_PARTS };
         tiling::on_units(&multiplied, &plain, packed, most, call)?
     };
+    Ok(Chosen { windows, rows, columns, depth, on_units })
+}
+
+/// The shaders of a convolution on matrix units.
+pub(super) fn programs(
+    direction: Direction,
+    sizes: &Sizes,
+    call: &StructuredCall,
+    asked: Product,
+    chosen: Chosen,
+) -> Vec<Program> {
+    let Chosen { windows, rows, columns, depth, on_units } = chosen;
+    let groups = sizes.groups;
+    let weight = direction == Direction::Weight;
+    let phases = windows.phases.unwrap_or(1);
     let tiling::OnUnits { units, tile, parts, .. } = on_units;
     let lies = if weight { [Lies::Across; 2] } else { [Lies::AlongK, Lies::AtPlaces] };
     let rounds = depth.div_ceil(LINE);
@@ -251,7 +277,7 @@ pub(super) fn on_units(
     let entry = Entry::grid(groups.map(|count| count as u32), tile.threads());
     programs.push(shader.finish(&entry, &body));
     programs.extend(results.completion(call, "conv sum", memory));
-    Some(programs)
+    programs
 }
 
 /// Lines whose elements have one power of two: rows of A; images of B, or for the weight's gradient its channels.

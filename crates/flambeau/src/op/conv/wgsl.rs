@@ -15,13 +15,14 @@
 //! that fill the GPU are made by `large`, with a stride in `phases`. Where compiling is slow, `compact` makes all but those
 //! until a plan is hot. Adapters that pay dearly for barriers have `blocks`.
 
-use super::units::on_units;
+use super::units;
 use super::{Direction, Sizes};
 use crate::dtype::DType;
 use crate::ir::GpuSize;
-use crate::ir::call::StructuredCall;
+use crate::ir::call::{OnUnits, StructuredCall};
 use crate::ir::program::{Bound, Program, Tier};
 use crate::op::parts::{hand_on_compact, scratch, sum_of_parts};
+use crate::op::units::units_of;
 use crate::shader::{Entry, Fold, Shader, widen};
 use crate::shape::product;
 use std::cell::RefCell;
@@ -38,13 +39,24 @@ pub(super) fn programs(direction: Direction, sizes: &Sizes, call: &StructuredCal
     let product = text().product();
     let narrow = (product.rows <= FEW_ROWS).then(|| text().narrow(product)).flatten();
     let is_compact = call.tier == Tier::Compact;
-    let on_units = || if is_compact { None } else { on_units(direction, sizes, call, product) };
+    let on_units = || {
+        let chosen = units::chosen(direction, sizes, call, product).ok().filter(|_| !is_compact)?;
+        Some(units::programs(direction, sizes, call, product, chosen))
+    };
     let by_phases = || text().by_phases();
     let whole = || match is_compact {
         true => text().compact(product),
         false => text().large(product).unwrap_or_else(|| text().tiled(product)),
     };
     narrow.or_else(on_units).or_else(by_phases).unwrap_or_else(whole)
+}
+
+/// Does a call run on matrix units?
+pub(super) fn on_units(direction: Direction, sizes: &Sizes, call: &StructuredCall) -> OnUnits {
+    // No text is begun where there are none.
+    units_of(call)?;
+    let product = Text::new(direction, sizes, call).product();
+    units::chosen(direction, sizes, call, product).map(|_| ())
 }
 
 /// The same for adapters that pay dearly for barriers.

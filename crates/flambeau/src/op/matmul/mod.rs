@@ -21,12 +21,14 @@ use super::batch::{BatchCall, Batched, Sample, folded, unfolded};
 use super::case::Case;
 use super::parts::sum_of_parts;
 use super::structured::{Exact, Listed, Structured};
+use super::units::units_of;
 use super::{Grads, Meta, Saves, Tensor, Vjp};
 use crate::calls::{methods, scalar};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::{Block, HostBuffer};
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::WhyNot;
+use crate::ir::call::{CpuOperand, Kernels, Layout, OnUnits, StructuredCall};
 use crate::ir::program::{Program, Tier};
 use crate::op::Autocast;
 use crate::shape::product;
@@ -54,6 +56,17 @@ pub(in crate::op) struct Sizes {
 fn sizes(a: &[usize], c: &[usize]) -> Sizes {
     let rank = c.len();
     Sizes { batches: product(&c[..rank - 2]), m: c[rank - 2], n: c[rank - 1], k: a[rank - 1] }
+}
+
+/// Has it no tiles worth the name, or no floats?
+fn is_simple(dtype: DType, sizes: &Sizes) -> bool {
+    !dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE
+}
+
+/// How a product is made on matrix units, if it is.
+fn chosen(call: &StructuredCall, sizes: &Sizes) -> std::result::Result<tiling::OnUnits, WhyNot> {
+    let packed = sizes.batches * (sizes.m + sizes.n) * sizes.k;
+    tiling::on_units(sizes, sizes, packed, tiling::MAX_PARTS, call)
 }
 
 impl Kernels for MatMul {
@@ -113,19 +126,13 @@ impl Kernels for MatMul {
     fn wgsl(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         let (a, (_, c)) = (&call.inputs[0].meta, &call.outputs[0]);
         let sizes = sizes(&a.shape, &c.shape);
-        if !c.dtype.is_float() || sizes.batches * sizes.m * sizes.n * sizes.k <= SIMPLE {
+        if is_simple(c.dtype, &sizes) {
             return Ok(vec![simple::program(call, &sizes)]);
         }
         if vector::applies(call, &sizes) {
             return Ok(vec![vector::program(call, &sizes)]);
         }
-        if let Some(on_units) = tiling::on_units(
-            &sizes,
-            &sizes,
-            sizes.batches * (sizes.m + sizes.n) * sizes.k,
-            tiling::MAX_PARTS,
-            call,
-        ) {
+        if let Ok(on_units) = chosen(call, &sizes) {
             return Ok(units::programs(call, &sizes, &on_units));
         }
         let choice = Choice::of(&sizes, call.epilogue.is_some(), call.gpu);
@@ -143,6 +150,19 @@ impl Kernels for MatMul {
             1 => Ok(vec![product]),
             parts => Ok(vec![product, sum_of_parts(call, parts, "matmul sum")]),
         }
+    }
+
+    fn on_units(&self, call: &StructuredCall) -> Option<OnUnits> {
+        let (a, (_, c)) = (&call.inputs[0].meta, &call.outputs[0]);
+        let sizes = sizes(&a.shape, &c.shape);
+        matches!(c.dtype, DType::F16 | DType::F32).then(|| {
+            units_of(call)?;
+            match () {
+                () if is_simple(c.dtype, &sizes) => Err(WhyNot::Small),
+                () if vector::applies(call, &sizes) => Err(WhyNot::Kind("a matrix and a vector")),
+                () => chosen(call, &sizes).map(|_| ()),
+            }
+        })
     }
 
     fn flops(&self, call: &StructuredCall) -> u64 {
@@ -199,6 +219,7 @@ impl Structured for MatMul {
 impl Listed for MatMul {
     const NAMES: &'static [&'static str] = &["matmul"];
     const AUTOCAST: Autocast = Autocast::Lower;
+    const HEEDS_PRECISION: bool = true;
 
     fn samples() -> Vec<Case> {
         samples::samples()

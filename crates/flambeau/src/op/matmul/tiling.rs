@@ -2,7 +2,7 @@
 
 use super::Sizes;
 use crate::ir::call::StructuredCall;
-use crate::ir::{GpuSize, UnitKind};
+use crate::ir::{GpuSize, UnitKind, WhyNot};
 use crate::op::units;
 
 /// Workgroups that keep a large GPU busy.
@@ -186,12 +186,14 @@ pub(in crate::op) fn on_units(
     packed: usize,
     most_parts: usize,
     call: &StructuredCall,
-) -> Option<OnUnits> {
-    // Browsers have none, and a page fetches no more than it needs.
-    let units = call.units.filter(|_| cfg!(not(target_arch = "wasm32")))?;
+) -> Result<OnUnits, WhyNot> {
+    let units = units::units_of(call)?;
     let Sizes { batches, m, n, k } = *sizes;
-    if m.min(n).min(k) < LEAST || units::bytes_of_lines(call, packed / units::LINE) > MOST_BYTES {
-        return None;
+    if m.min(n).min(k) < LEAST {
+        return Err(WhyNot::Small);
+    }
+    if units::bytes_of_lines(call, packed / units::LINE) > MOST_BYTES {
+        return Err(WhyNot::Packed);
     }
     let (epilogue, gpu) = (call.epilogue.is_some(), call.gpu);
     let fits = |tile: &units::Tile, parts: usize| {
@@ -210,7 +212,8 @@ pub(in crate::op) fn on_units(
             )
         })
     });
-    let (seconds, mut choice) = choices.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
+    let (seconds, mut choice) = best.ok_or(WhyNot::Tiles)?;
     let plain =
         large(plain, MAX_PARTS, epilogue, gpu).map(|(tile, parts)| tile.seconds(plain, parts, epilogue, gpu));
     let before = seconds_before(packed, call, gpu);
@@ -223,7 +226,7 @@ pub(in crate::op) fn on_units(
         // For tests.
         UnitKind::Cooperative { always: true } | UnitKind::Played => true,
     };
-    pays.then_some(choice)
+    if pays { Ok(choice) } else { Err(WhyNot::Slower) }
 }
 
 /// About the seconds that finding exponents and packing take, of so many elements.

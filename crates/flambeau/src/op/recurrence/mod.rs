@@ -23,13 +23,15 @@ mod wgsl;
 use super::batch::{BatchCall, Batched, Sample, folded};
 use super::case::Case;
 use super::structured::{Exact, Listed, Structured};
+use super::units::units_of;
 use super::{Grads, Meta, Op, Saves, StructuredOp, Tensor, Vjp, not_differentiable};
 use crate::autograd::is_grad_enabled;
 use crate::calls::Methods;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::host::HostBuffer;
-use crate::ir::call::{CpuOperand, Kernels, Layout, StructuredCall};
+use crate::ir::WhyNot;
+use crate::ir::call::{CpuOperand, Kernels, Layout, OnUnits, StructuredCall};
 use crate::ir::program::Program;
 use crate::op::Autocast;
 use crate::shape::{Shape, product};
@@ -166,6 +168,11 @@ impl Kernels for Recurrence {
     fn wgsl_without_barriers(&self, call: &StructuredCall) -> Result<Vec<Program>> {
         let sizes = self.sizes(&call.inputs[0].meta.shape, &call.inputs[1].meta.shape);
         Ok(wgsl::programs(self, &sizes, call, true))
+    }
+
+    fn on_units(&self, call: &StructuredCall) -> Option<OnUnits> {
+        let not = || units_of(call).and(Err(WhyNot::Kind("the steps of recurrent layers")));
+        matches!(call.inputs[0].meta.dtype, DType::F16 | DType::F32).then(not)
     }
 
     /// The products with the weight.

@@ -50,7 +50,7 @@ pub(super) use spelling::{Spelling, Squares};
 
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
-use crate::ir::{Precision, UnitKind};
+use crate::ir::{Precision, UnitKind, WhyNot};
 use crate::shader::Shader;
 use std::fmt::Write;
 
@@ -135,6 +135,11 @@ var<private> this_batch: u32;
 var<private> zero: u32;
 ";
 pub(super) const SET_BATCH: &str = "    this_batch = batch;\n    zero = select(0u, 1u, batch > 65535u);\n";
+
+/// A device's matrix units. Browsers have none, and a page fetches no more than it needs.
+pub(super) fn units_of(call: &StructuredCall) -> Result<UnitKind, WhyNot> {
+    call.units.filter(|_| cfg!(not(target_arch = "wasm32"))).ok_or(WhyNot::None)
+}
 
 /// Rounds of each of a number of parts of K.
 pub(super) fn rounds_of_part(k: usize, parts: usize) -> usize {

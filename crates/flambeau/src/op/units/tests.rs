@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
-use crate::ir::{Precision, UnitKind};
+use crate::ir::{Precision, UnitKind, WhyNot};
 use crate::op::StructuredOp;
 use crate::op::conv::{Conv, Direction};
 use crate::op::matmul::MatMul;
@@ -21,6 +21,7 @@ fn shaders(op: StructuredOp, inputs: &[Spec], output: Spec) -> usize {
         let programs = validate_tier(&on_units);
         let uses_units = |source: &str| source.contains("coopMultiplyAdd");
         assert_eq!(programs.iter().filter(|program| uses_units(&program.source)).count(), 1, "{plain:?}");
+        assert_eq!(on_units.op.on_units(&on_units), Some(Ok(())), "{plain:?}");
         programs.len()
     });
     assert_eq!(counts[0], counts[1]);
@@ -61,4 +62,44 @@ fn convolutions_are_spelled_as_wgpu_wants_them() {
     assert_eq!(shaders(conv(Direction::Forward, [1, 16, 17]), &[x, w], y), 4);
     assert_eq!(shaders(conv(Direction::Input, [1, 16, 17]), &[y, w], x), 4);
     assert_eq!(shaders(conv(Direction::Weight, [1, 3, 3]), &[x, y], w), 5);
+}
+
+/// What is said of a call is what its shaders do.
+#[test]
+fn why_a_product_does_not_run_on_matrix_units() {
+    let why = |op: StructuredOp, inputs: &[Spec], output: Spec, always: bool, precision: Precision| {
+        let units = Some(UnitKind::Cooperative { always });
+        let call = StructuredCall { units, precision, ..call(op, inputs, &[output]) };
+        let programs = call.op.wgsl(&call).unwrap();
+        assert!(programs.iter().all(|program| !program.source.contains("coopMultiplyAdd")), "{call:?}");
+        call.op.on_units(&call)
+    };
+    let product = |m: usize, n: usize, k: usize, dtype: DType, always: bool, precision: Precision| {
+        let inputs: [Spec; 2] = [(&[m, k], dtype), (&[k, n], dtype)];
+        why(StructuredOp::MatMul(MatMul), &inputs, (&[m, n], dtype), always, precision)
+    };
+    let highest = Precision::Highest;
+    assert_eq!(product(20, 2048, 2048, DType::F32, true, highest), Some(Err(WhyNot::Small)));
+    assert_eq!(product(8, 8, 8, DType::F32, true, highest), Some(Err(WhyNot::Small)));
+    assert_eq!(product(200, 200, 200, DType::F32, false, highest), Some(Err(WhyNot::Slower)));
+    assert_eq!(product(200, 200, 200, DType::F32, false, Precision::High), Some(Err(WhyNot::Slower)));
+    assert_eq!(product(40_000, 40_000, 10_000, DType::F32, true, highest), Some(Err(WhyNot::Packed)));
+    let vector = product(2048, 1, 2048, DType::F32, true, highest);
+    assert_eq!(vector, Some(Err(WhyNot::Kind("a matrix and a vector"))));
+    assert_eq!(product(64, 64, 64, DType::I32, true, highest), None);
+    let conv = StructuredOp::Conv(Arc::new(Conv {
+        direction: Direction::Input,
+        stride: [1, 2, 2],
+        padding: [0, 1, 1],
+        dilation: [1, 2, 2],
+        groups: 1,
+        result: [1, 16, 16],
+    }));
+    let (x, w, y): (Spec, Spec, Spec) =
+        ((&[2, 64, 16, 16], DType::F32), (&[64, 64, 3, 3], DType::F32), (&[2, 64, 7, 7], DType::F32));
+    let both = Some(Err(WhyNot::Kind("a stride with a dilation, backwards")));
+    assert_eq!(why(conv, &[y, w], x, true, highest), both);
+    let square: Spec = (&[64, 64], DType::F32);
+    let plain = call(StructuredOp::MatMul(MatMul), &[square; 2], &[square]);
+    assert_eq!(plain.op.on_units(&plain), Some(Err(WhyNot::None)));
 }

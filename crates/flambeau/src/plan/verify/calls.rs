@@ -31,7 +31,7 @@ pub(super) fn is_legal(
     }
 }
 
-/// The call has the operands and the results of its node. (A pack may have found some of its operands in place.)
+/// The call has the operands, the results and the precision of its node. (A pack may have found some of its operands in place.)
 fn stands_for_its_node(graph: &Graph, call: &StructuredCall) -> Verdict {
     let node = graph.nodes.get(call.node as usize);
     let fits = node.is_some_and(|node| {
@@ -41,6 +41,7 @@ fn stands_for_its_node(graph: &Graph, call: &StructuredCall) -> Verdict {
         let operands = packs || metas.eq(node.inputs.iter().map(|&input| graph.meta(input)));
         op.is_some_and(|op| op.name() == call.op.name())
             && operands
+            && node.precision == call.precision
             && call.outputs.iter().map(|(_, meta)| meta).eq(&node.outputs)
     });
     match fits {

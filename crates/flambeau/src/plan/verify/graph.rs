@@ -1,8 +1,9 @@
-//! Legal graphs: nodes come after what they read, shapes fit, and a run brings what the graph asks for.
+//! Legal graphs: nodes come after what they read, shapes fit, only products of f32 have a precision, and a run brings what the
+//! graph asks for.
 
 use super::Verdict;
 use super::access::Starts;
-use crate::ir::View;
+use crate::ir::{Precision, View};
 use crate::op::{Meta, Op};
 use crate::plan::expand::Expanded;
 use crate::plan::graph::{Graph, GraphNode, Ref, Snapshot};
@@ -18,6 +19,10 @@ pub(super) fn is_legal(graph: &Graph, numbers: usize) -> Verdict {
         }
         if node.data_start as usize + numbers_of(node) > numbers {
             return Err(say(format!("its numbers from {} on are not among {numbers}", node.data_start)));
+        }
+        let heeds = node.op.as_ref().is_some_and(|op| op.multiplies_f32(&node.outputs));
+        if node.precision != Precision::Highest && !heeds {
+            return Err(say(format!("it multiplies no f32 at {}", node.precision)));
         }
         if !fits(graph, node) {
             let inputs: Vec<&Meta> = node.inputs.iter().map(|&input| graph.meta(input)).collect();

@@ -47,8 +47,8 @@ pub struct GpuConfig {
     pub gpu_size: Option<GpuSize>,
     /// Whether products and convolutions run on matrix units.
     pub matrix_units: MatrixUnits,
-    /// How precise those of f32 must be; if it is not said, the environment variable `FLAMBEAU_PRECISION` (`highest`, `high`)
-    /// does, and else the highest.
+    /// How precise those of f32 must be, unless a scope ([`matmul_precision`](crate::matmul_precision)) says otherwise; if it is
+    /// not said here, as the process says ([`set_float32_matmul_precision`](crate::set_float32_matmul_precision)).
     pub precision: Option<Precision>,
 }
 
@@ -138,12 +138,6 @@ impl Default for GpuConfig {
             precision: None,
         }
     }
-}
-
-/// The precision that the environment asks for.
-pub(super) fn precision_asked_for() -> Precision {
-    let asked = std::env::var("FLAMBEAU_PRECISION").ok();
-    asked.and_then(|name| name.parse().ok()).unwrap_or_default()
 }
 
 /// Which kind of GPU comes first.

@@ -63,6 +63,9 @@ impl Found {
 
     /// Those of a device.
     pub fn on(device: &wgpu::Device, config: &GpuConfig) -> Found {
+        if cfg!(target_arch = "wasm32") {
+            return Found::none("browsers have none");
+        }
         let has_f16 = device.features().contains(wgpu::Features::SHADER_F16);
         match config.matrix_units {
             MatrixUnits::Never | MatrixUnits::AsAsked => Found::none("nobody has asked for them"),

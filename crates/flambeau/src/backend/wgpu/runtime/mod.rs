@@ -182,7 +182,6 @@ impl Runtime {
             gpu_size: Some(config.gpu_size.unwrap_or_else(|| description.device_type.size())),
             matrix_units: config.matrix_units.resolved(),
             memory_strategy: config.memory_strategy.resolved(),
-            precision: Some(config.precision.unwrap_or_else(adapter::precision_asked_for)),
             ..config.clone()
         };
         // Name, kind, backend and driver are what a description shows.

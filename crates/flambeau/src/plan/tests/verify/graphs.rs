@@ -2,6 +2,7 @@
 
 use super::{CHAIN, SLICE, SOFTMAX, graph_of, says, snapshot_of, verify};
 use crate::dtype::Scalar;
+use crate::ir::Precision;
 use crate::plan::expand::Expanded;
 use crate::plan::graph::{Graph, Ref, Snapshot};
 use crate::plan::verify::Illegal;
@@ -40,6 +41,8 @@ super::illegal! { snapshot:
         => "node 1 (exp): [Meta";
     a_view_does_not_fit: SLICE, |s| graph(s).nodes[1].outputs[0].shape = Shape::new(&[11])
         => "node 1 (slice): [Meta";
+    what_multiplies_nothing_has_a_precision: CHAIN, |s| graph(s).nodes[1].precision = Precision::High
+        => "node 1 (exp): it multiplies no f32 at high";
     a_number_is_missing: SLICE, |s| s.data.clear() => "its numbers from 0 on are not among 0";
     a_root_is_not_there: CHAIN, |s| graph(s).roots[0].node = 9 => "is no value of the graph";
     a_node_is_not_needed: CHAIN, |s| graph(s).roots[0].node = 1 => "node 2 (neg) is needed by no root";

@@ -3,6 +3,7 @@
 use super::{CHAIN, PRODUCT, PRODUCTS, SCAN, SLICE, TWO_INPUTS, TWO_KERNELS};
 use super::{args, call, epilogue, fused, graph_of, level, lowered, verify, with_epilogues};
 use crate::dtype::DType;
+use crate::ir::Precision;
 use crate::ir::kernel::{InstKind, Kernel, Place};
 use crate::plan::fuse::fuse;
 use crate::plan::graph::Ref;
@@ -102,6 +103,8 @@ super::illegal! { lowered:
 }
 
 super::illegal! { lowered:
+    a_call_is_of_another_precision: PRODUCT, |l| call(&mut l.kernels).precision = Precision::High
+        => "(matmul): it is not what node 3 computes";
     a_call_is_of_another_node: PRODUCT, |l| call(&mut l.kernels).node = 0 => "(matmul): it is not what node 0 computes";
     an_operand_is_of_another_dtype: OTHER_DTYPE, |l| {
         call(&mut l.kernels).inputs[0].place = fused(&mut l.kernels).inputs[0].0;
