@@ -39,6 +39,7 @@ const FILES = {
   "flambeau/worker": "worker/index.js",
   "flambeau/func": "func.js",
   "flambeau/peers": "peers/index.js",
+  "flambeau/federated": "federated/index.js",
 };
 const file = (name) => FILES[name] ?? `${name.replace("flambeau", "generated")}.js`;
 
