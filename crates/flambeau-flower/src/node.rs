@@ -47,14 +47,30 @@ pub async fn serve<T: Transport, A: App, K>(
     options: ServeOptions,
     online: impl FnOnce(u64) -> Result<K>,
 ) -> Result<Served> {
+    let mut served = Served::default();
+    match take_part(fleet, app, options, online, &mut served).await {
+        // Whoever is to leave need not wait for a server that is away.
+        Err(error) if error.is_passing() && app.is_asked_to_stop() => log::warn!("{error}"),
+        end => end?,
+    }
+    Ok(served)
+}
+
+async fn take_part<T: Transport, A: App, K>(
+    fleet: &Fleet<T>,
+    app: &mut A,
+    options: ServeOptions,
+    online: impl FnOnce(u64) -> Result<K>,
+    served: &mut Served,
+) -> Result<()> {
     if options.register {
         fleet.register().await?;
     }
     let node = fleet.activate().await?;
+    served.node = node;
     let kept = online(node);
-    let mut served = Served { node, ..Served::default() };
     let end = match &kept {
-        Ok(_) => answer_all(fleet, app, options, &mut served).await,
+        Ok(_) => answer_all(fleet, app, options, served).await,
         Err(error) => Err(error.clone()),
     };
     // No sign of life after the farewell.
@@ -65,7 +81,7 @@ pub async fn serve<T: Transport, A: App, K>(
             log::warn!("{error}");
         }
     }
-    end.map(|()| served)
+    end
 }
 
 async fn unregister<T: Transport>(fleet: &Fleet<T>, node: u64, options: ServeOptions) -> Result<()> {
@@ -113,8 +129,9 @@ async fn answer_all<T: Transport, A: App>(
         if let Some(seconds) = pause {
             fleet.deactivate(node).await?;
             let seconds = if seconds.is_finite() { seconds.clamp(0.0, LONGEST_PAUSE) } else { 0.0 };
-            fleet.transport().wait(Duration::from_secs_f64(seconds)).await;
-            fleet.activate().await?;
+            if fleet.transport().wait(Duration::from_secs_f64(seconds)).await {
+                fleet.activate().await?;
+            }
         }
     }
     Ok(())
