@@ -5,7 +5,6 @@ use crate::client::Fleet;
 use crate::error::Result;
 use crate::sign::now;
 use crate::transport::Transport;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The longest that a server may send a client away for.
@@ -33,8 +32,8 @@ impl Default for ServeOptions {
 pub struct Served {
     /// The number by which the server knew it.
     pub node: u64,
-    /// The runs it took part in.
-    pub runs: BTreeSet<u64>,
+    /// The runs it took part in, in their order.
+    pub runs: Vec<u64>,
     /// Messages that were answered, with an error or without.
     pub answered: u64,
 }
@@ -112,7 +111,9 @@ async fn answer_all<T: Transport, A: App>(
         };
         let run = message.metadata.run_id;
         current = Some(run);
-        served.runs.insert(run);
+        if !served.runs.contains(&run) {
+            served.runs.push(run);
+        }
         let (began, pause) = (now(), app::reconnect_after(&message));
         let content = match pause {
             Some(_) => Ok(app::reconnecting()),

@@ -13,16 +13,10 @@ extern "C" {
     #[wasm_bindgen(js_name = fetch)]
     fn fetch_with(address: &str, options: &Object) -> Promise;
 
-    type AbortController;
+    type AbortSignal;
 
-    #[wasm_bindgen(constructor)]
-    fn new() -> AbortController;
-
-    #[wasm_bindgen(method, getter)]
-    fn signal(this: &AbortController) -> JsValue;
-
-    #[wasm_bindgen(method)]
-    fn abort(this: &AbortController);
+    #[wasm_bindgen(static_method_of = AbortSignal)]
+    fn timeout(milliseconds: f64) -> JsValue;
 
     type Response;
 
@@ -56,15 +50,6 @@ impl Fetch {
     }
 }
 
-/// A request that ends with its owner.
-struct Ending(AbortController);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 fn object(entries: impl IntoIterator<Item = (impl AsRef<str>, JsValue)>) -> Object {
     let object = Object::new();
     for (name, value) in entries {
@@ -74,30 +59,26 @@ fn object(entries: impl IntoIterator<Item = (impl AsRef<str>, JsValue)>) -> Obje
     object
 }
 
-async fn exchange(request: &Request) -> Result<Reply, String> {
-    let ending = Ending(AbortController::new());
-    let headers = request.headers.iter().map(|(name, value)| (name, value.into()));
-    let options = object([
-        ("method", "POST".into()),
-        ("headers", object(headers).into()),
-        ("body", Uint8Array::from(&request.body[..]).into()),
-        ("signal", ending.0.signal()),
-        // What is sent is for this server, and says all that it needs to know.
-        ("redirect", "error".into()),
-        ("credentials", "omit".into()),
-        ("referrerPolicy", "no-referrer".into()),
-        ("cache", "no-store".into()),
-    ]);
-    let response = JsFuture::from(fetch_with(&request.url, &options)).await.map_err(|error| words(&error))?;
-    let answer: &Response = response.unchecked_ref();
-    let (status, content_type) = (answer.status(), answer.headers().get("content-type").unwrap_or_default());
-    Ok(Reply { status, content_type, body: body(&response, request.limit as u64).await? })
-}
-
 impl Transport for Fetch {
     async fn post(&self, request: Request) -> Result<Reply, String> {
-        let late = || Err(format!("more than {:.0} s", request.timeout.as_secs_f64()));
-        unless(sleep(request.timeout), exchange(&request)).await.unwrap_or_else(late)
+        let headers = request.headers.iter().map(|(name, value)| (name, value.into()));
+        let options = object([
+            ("method", "POST".into()),
+            ("headers", object(headers).into()),
+            ("body", Uint8Array::from(&request.body[..]).into()),
+            ("signal", AbortSignal::timeout(request.timeout.as_secs_f64() * 1e3)),
+            // What is sent is for this server, and says all that it needs to know.
+            ("redirect", "error".into()),
+            ("credentials", "omit".into()),
+            ("referrerPolicy", "no-referrer".into()),
+            ("cache", "no-store".into()),
+        ]);
+        let response =
+            JsFuture::from(fetch_with(&request.url, &options)).await.map_err(|error| words(&error))?;
+        let answer: &Response = response.unchecked_ref();
+        let (status, content_type) =
+            (answer.status(), answer.headers().get("content-type").unwrap_or_default());
+        Ok(Reply { status, content_type, body: body(&response, request.limit as u64).await? })
     }
 
     async fn wait(&self, time: Duration) -> bool {

@@ -1,9 +1,8 @@
-//! The client of a tab.
+//! The client of a tab. It has one call: small ones, and what they drop, would be in the module's first part.
 
 use super::values::{Answer, Settings, from_json, read, to_json};
 use crate::handles::argument;
 use crate::layers::{Slot, slot};
-use crate::slab::Slab;
 use flambeau::Result as Fallible;
 use flambeau::browser::words;
 use flambeau::io::StateDict;
@@ -12,11 +11,12 @@ use flambeau_flower::{
     App, Array, Evaluated, Fetch, Fleet, FlowerError, Heartbeat, Limits, Named, NodeKey, Received,
     ServeOptions, Task, Trained, Value, serve,
 };
+use js_sys::Promise;
 use serde_json::{Value as Json, json};
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::{JsFuture, future_to_promise, spawn_local};
 
 #[wasm_bindgen]
 extern "C" {
@@ -24,17 +24,25 @@ extern "C" {
     #[derive(Clone)]
     pub type FederatedClient;
 
-    /// Trains the model; a task and what came of it as JSON.
-    #[wasm_bindgen(method, catch)]
-    async fn train(this: &FederatedClient, task: &str) -> Result<JsValue, JsValue>;
-
-    /// Tests the model.
-    #[wasm_bindgen(method, catch)]
-    async fn evaluate(this: &FederatedClient, task: &str) -> Result<JsValue, JsValue>;
-
-    /// Hears what has happened, as JSON.
+    /// Asks it something, with JSON for the question and the answer: to train, to evaluate, to hear what has happened, or to say
+    /// when the client is to leave.
     #[wasm_bindgen(method)]
-    fn tell(this: &FederatedClient, happening: &str);
+    fn ask(this: &FederatedClient, what: &str, question: &str) -> Promise;
+}
+
+impl FederatedClient {
+    /// The answer about a task.
+    async fn answer(&self, what: &'static str, task: &Task) -> Answered<Answer> {
+        // An error of the package's, or of the functions that were given to it.
+        let thrown = |error: JsValue| FlowerError::Argument { what, message: words(&error) };
+        let answer = JsFuture::from(self.ask(what, &written(task))).await.map_err(thrown)?;
+        Ok(read(what, &answer.as_string().unwrap_or_default())?)
+    }
+
+    fn tell(&self, happening: Json) {
+        // There is no answer.
+        drop(self.ask("hear", &happening.to_string()));
+    }
 }
 
 /// What answers a server's messages.
@@ -47,28 +55,7 @@ struct Tab {
     transport: Fetch,
 }
 
-/// A client between calls.
-struct Held {
-    fleet: Fleet<Fetch>,
-    options: ServeOptions,
-    /// None while it takes part.
-    tab: RefCell<Option<Tab>>,
-}
-
-thread_local! {
-    static CLIENTS: Slab<Held> = const { Slab::new("client") };
-}
-
-fn held(number: u32) -> Fallible<Rc<Held>> {
-    CLIENTS.with(|clients| clients.get(number))
-}
-
 type Answered<T> = Result<T, FlowerError>;
-
-/// An error of the package's, or of the functions that were given to it.
-fn thrown(call: &'static str) -> impl Fn(JsValue) -> FlowerError {
-    move |error| FlowerError::Argument { what: call, message: words(&error) }
-}
 
 impl Tab {
     /// The model's values by name.
@@ -98,8 +85,7 @@ impl Tab {
 
     async fn try_train(&mut self, task: &Task) -> Answered<Trained> {
         let received = self.load(task)?;
-        let answer = self.client.train(&written(task)).await.map_err(thrown("train"))?;
-        let answer: Answer = read("train", &answer.as_string().unwrap_or_default())?;
+        let answer = self.client.answer("train", task).await?;
         let after = self.state();
         let protection = self.privacy.as_mut().map(|(privacy, noise)| (privacy, noise));
         let (trained, protected) = received.trained(&after, answer.outcome(), protection).await?;
@@ -114,14 +100,13 @@ impl Tab {
         if let Some(privacy) = privacy {
             report["privacy"] = privacy;
         }
-        self.tell(json!({ "kind": "round", "report": report }));
+        self.client.tell(json!({ "kind": "round", "report": report }));
         Ok(trained)
     }
 
     async fn try_evaluate(&mut self, task: &Task) -> Answered<Evaluated> {
         self.load(task)?;
-        let answer = self.client.evaluate(&written(task)).await.map_err(thrown("evaluate"))?;
-        let answer: Answer = read("evaluate", &answer.as_string().unwrap_or_default())?;
+        let answer = self.client.answer("evaluate", task).await?;
         let mut metrics = answer.metrics();
         if let Some(accuracy) = answer.accuracy {
             metrics.insert("eval_acc", accuracy);
@@ -132,18 +117,14 @@ impl Tab {
             "run": task.run_id.to_string(), "round": task.round(),
             "examples": answer.examples, "loss": loss, "accuracy": answer.accuracy,
         });
-        self.tell(json!({ "kind": "evaluated", "report": report }));
+        self.client.tell(json!({ "kind": "evaluated", "report": report }));
         Ok(Evaluated { loss, examples: answer.examples, metrics })
-    }
-
-    fn tell(&self, happening: Json) {
-        self.client.tell(&happening.to_string());
     }
 
     /// Tells the page what the server will be told.
     fn trouble(&self, error: FlowerError) -> String {
         let message = error.to_string();
-        self.tell(json!({ "kind": "trouble", "message": message }));
+        self.client.tell(json!({ "kind": "trouble", "message": message }));
         message
     }
 }
@@ -183,21 +164,23 @@ fn written(task: &Task) -> String {
     json!({ "run": task.run_id.to_string(), "settings": settings }).to_string()
 }
 
-/// A client for a model whose values have these names, with settings as JSON. It makes itself a key.
+/// Takes part in a server's runs with a model whose values have these names, until the run is over or the client is to leave; settings, and
+/// what came of it, as JSON. The client makes itself a key.
 #[wasm_bindgen]
-pub fn federated_new(
+pub fn federated_serve(
     client: FederatedClient,
     names: Vec<String>,
     slots: &[u32],
     settings: &str,
-) -> Result<u32, JsError> {
+) -> Result<Promise, JsError> {
     let settings: Settings = read("serve", settings)?;
     let time = |option, seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|error| argument(option, format!("{seconds}: {error}")))
     };
     let (poll, patience) = (time("poll", settings.poll)?, time("patience", settings.patience)?);
     let limits = Limits { patience, ..Limits::default() };
-    let fleet = Fleet::new(Fetch::default(), &settings.server, NodeKey::generate()?, limits)?;
+    let transport = Fetch::default();
+    let fleet = Fleet::new(transport.clone(), &settings.server, NodeKey::generate()?, limits)?;
     let privacy = match settings.privacy {
         Some(asked) => Some((Privacy::new(asked.clip, asked.noise, asked.delta)?, Noise::new()?)),
         None => None,
@@ -210,44 +193,33 @@ pub fn federated_new(
     }
     let slots = slots.iter().map(|&number| slot(number)).collect::<Fallible<Vec<_>>>()?;
     let slots = names.into_iter().zip(slots).collect();
-    let transport = fleet.transport().clone();
+    let (asked, left) = (client.clone(), transport.clone());
     let tab = Tab { client, slots, privacy, properties, rounds: 0, transport };
+    spawn_local(async move {
+        // It is never rejected.
+        _ = JsFuture::from(asked.ask("leave", "")).await;
+        left.leave();
+    });
     let options = ServeOptions { poll, stay: settings.stay, register: true };
-    let held = Held { fleet, options, tab: RefCell::new(Some(tab)) };
-    Ok(CLIENTS.with(|clients| clients.add(held)))
+    Ok(future_to_promise(async move {
+        let served = take_part(tab, fleet, options).await;
+        served.map(JsValue::from).map_err(|error| JsError::from(error).into())
+    }))
 }
 
-/// Takes part until the run is over or the client is asked to leave; what came of it as JSON.
-#[wasm_bindgen]
-pub async fn federated_serve(number: u32) -> Result<String, JsError> {
-    let held = held(number)?;
-    let Some(mut tab) = held.tab.take() else {
-        return Err(argument("serve", "the client takes part already").into());
-    };
+/// What came of it, as JSON.
+async fn take_part(mut tab: Tab, fleet: Fleet<Fetch>, options: ServeOptions) -> Answered<String> {
     let client = tab.client.clone();
     let online = |node: u64| {
-        client.tell(&json!({ "kind": "online", "node": node.to_string() }).to_string());
-        Heartbeat::start(held.fleet.clone(), node)
+        client.tell(json!({ "kind": "online", "node": node.to_string() }));
+        Heartbeat::start(fleet.clone(), node)
     };
-    let served = serve(&held.fleet, &mut tab, held.options, online).await?;
+    let served = serve(&fleet, &mut tab, options, online).await?;
     let epsilon = tab.privacy.as_ref().map(|(privacy, _)| privacy.epsilon()).transpose()?;
     let result = json!({
         "node": served.node.to_string(), "runs": served.runs.iter().map(u64::to_string).collect::<Vec<_>>(),
         "answered": served.answered, "rounds": tab.rounds, "epsilon": epsilon,
-        "stopped": if held.fleet.transport().is_leaving() { "asked" } else { "done" },
+        "stopped": if tab.transport.is_leaving() { "asked" } else { "done" },
     });
     Ok(result.to_string())
-}
-
-/// Asks the client to leave.
-#[wasm_bindgen]
-pub fn federated_stop(number: u32) -> Result<(), JsError> {
-    held(number)?.fleet.transport().leave();
-    Ok(())
-}
-
-/// Lets go of the client.
-#[wasm_bindgen]
-pub fn federated_release(number: u32) {
-    CLIENTS.with(|clients| clients.remove(number));
 }

@@ -1,6 +1,6 @@
-/** What the module asks of a tab that is a client: it calls `train`, `evaluate` and `tell`, which speak JSON. */
+/** What the module asks of a tab that is a client, in JSON. */
 
-import { Module, Slot } from "../nn/module.js";
+import type { Module, Slot } from "../nn/module.js";
 import { unlessBroken, wasm } from "../wasm.js";
 import type { ClientOptions, EvaluationReport, RoundReport, Served } from "./index.js";
 import { type Setting, Task } from "./task.js";
@@ -17,14 +17,19 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #named: [string, Slot][];
   readonly #signal: AbortSignal;
+  #leave = () => {};
+  readonly #leaving = new Promise<void>((leave) => {
+    this.#leave = leave;
+  });
   #thrown: unknown;
 
   constructor(options: ClientOptions) {
     const { model, signal = new AbortController().signal } = options;
     this.#options = options;
-    this.#named = model instanceof Module ? [...model.slots()] : Object.entries(model);
+    // Classes are not asked for: this file would need them, and pages without it would fetch them in more pieces.
+    this.#named = isModule(model) ? [...model.slots()] : Object.entries(model);
     for (const [name, slot] of this.#named) {
-      if (!(slot instanceof Slot)) throw new TypeError(`flambeau: ${name} is no parameter and no buffer of a model`);
+      if (typeof slot?.slot !== "number") throw new TypeError(`flambeau: ${name} is no parameter and no buffer of a model`);
     }
     this.#signal = signal;
   }
@@ -35,42 +40,42 @@ export class Client {
     const { privacy, stay, poll, patience, properties } = this.#options;
     const [names, slots] = [this.#named.map(([name]) => name), Uint32Array.from(this.#named, ([, { slot }]) => slot)];
     const settings = { server: origin, privacy, stay, poll, patience, properties };
-    const number = wasm().federated_new(this, names, slots, JSON.stringify(settings));
-    const stop = () => wasm().federated_stop(number);
-    this.#signal.addEventListener("abort", stop);
-    if (this.#signal.aborted) stop();
+    this.#signal.addEventListener("abort", this.#leave);
+    if (this.#signal.aborted) this.#leave();
     try {
-      const served = JSON.parse(await unlessBroken(wasm().federated_serve(number))) as Served & { epsilon: number | null };
+      const work = wasm().federated_serve(this, names, slots, JSON.stringify(settings)) as Promise<string>;
+      const served = JSON.parse(await unlessBroken(work)) as Served & { epsilon: number | null };
       const epsilon = privacy === undefined ? undefined : (served.epsilon ?? Number.POSITIVE_INFINITY);
       return { ...served, epsilon };
     } finally {
-      this.#signal.removeEventListener("abort", stop);
-      wasm().federated_release(number);
+      this.#signal.removeEventListener("abort", this.#leave);
+      this.#leave();
     }
   }
 
-  /** @internal */
-  async train(asked: string): Promise<string> {
-    return this.#answered(asked, async (task) => {
-      const { examples, loss, metrics } = await this.#options.train(task);
-      return written({ examples, loss, metrics });
-    });
+  /** @internal What the module calls. */
+  async ask(what: "train" | "evaluate" | "hear" | "leave", question: string): Promise<string> {
+    if (what === "train") return this.#answered(question, (task) => this.#train(task));
+    if (what === "evaluate") return this.#answered(question, (task) => this.#evaluate(task));
+    if (what === "hear") this.#hear(JSON.parse(question) as Told);
+    else await this.#leaving;
+    return "";
   }
 
-  /** @internal */
-  async evaluate(asked: string): Promise<string> {
-    return this.#answered(asked, async (task) => {
-      const { evaluate } = this.#options;
-      if (evaluate === undefined) throw new Error("flambeau: this client has nothing to test models with");
-      const { examples, loss, accuracy, metrics } = await evaluate(task);
-      if (loss === undefined) throw new TypeError("flambeau: evaluate gives no loss");
-      return written({ examples, loss, accuracy, metrics });
-    });
+  async #train(task: Task): Promise<string> {
+    const { examples, loss, metrics } = await this.#options.train(task);
+    return written({ examples, loss, metrics });
   }
 
-  /** @internal */
-  tell(json: string): void {
-    const told = JSON.parse(json) as Told;
+  async #evaluate(task: Task): Promise<string> {
+    const { evaluate } = this.#options;
+    if (evaluate === undefined) throw new Error("flambeau: this client has nothing to test models with");
+    const { examples, loss, accuracy, metrics } = await evaluate(task);
+    if (loss === undefined) throw new TypeError("flambeau: evaluate gives no loss");
+    return written({ examples, loss, accuracy, metrics });
+  }
+
+  #hear(told: Told): void {
     const { onOnline, onRound, onEvaluated, onTrouble } = this.#options;
     if (told.kind === "online") onOnline?.(told.node);
     else if (told.kind === "evaluated") onEvaluated?.({ ...told.report, accuracy: told.report.accuracy ?? undefined });
@@ -81,10 +86,10 @@ export class Client {
       onRound?.({ ...report, loss: loss ?? undefined, privacy: spent });
     } else {
       const error = new Error(`flambeau: ${told.message}`, { cause: this.#thrown });
+      this.#thrown = undefined;
       if (onTrouble === undefined) console.error(error);
       else onTrouble(error);
     }
-    this.#thrown = undefined;
   }
 
   async #answered(asked: string, answer: (task: Task) => Promise<string>): Promise<string> {
@@ -106,6 +111,10 @@ export class Client {
       task?.end();
     }
   }
+}
+
+function isModule(model: ClientOptions["model"]): model is Module {
+  return typeof (model as Module).slots === "function";
 }
 
 /** An answer as JSON, in which every number is one. */

@@ -1,7 +1,6 @@
 /** What a server asks for: settings, read with care, and what a strategy adds to the loss. */
 
-import { Parameter, type Slot } from "../nn/module.js";
-import { scope } from "../scope.js";
+import type { Parameter, Slot } from "../nn/module.js";
 import type { Tensor } from "../tensor.js";
 
 /** A setting as servers send them. Bytes are lists of numbers; whole numbers from 2⁵³ on are rounded, and numbers that are not finite are `NaN`. */
@@ -34,7 +33,7 @@ export class Task {
     slots: readonly Slot[],
   ) {
     this.#proximal = this.number(PROXIMAL, 0, { most: 1e9 });
-    const parameters = this.#proximal > 0 ? slots.filter((slot) => slot instanceof Parameter) : [];
+    const parameters = this.#proximal > 0 ? slots.filter((slot): slot is Parameter => "requiresGrad" in slot) : [];
     this.#starts = parameters.map((parameter) => [parameter, parameter.value().keep()]);
   }
 
@@ -61,10 +60,8 @@ export class Task {
    * began with; others add nothing.
    */
   objective(loss: Tensor): Tensor {
-    return scope(() => {
-      const distances = this.#starts.map(([parameter, start]) => parameter.get().sub(start).square().sum());
-      return distances.reduce((sum, distance) => sum.add(distance.mul(this.#proximal / 2)), loss);
-    });
+    const distances = this.#starts.map(([parameter, start]) => parameter.get().sub(start).square().sum());
+    return distances.reduce((sum, distance) => sum.add(distance.mul(this.#proximal / 2)), loss);
   }
 
   /** @internal The parameters that the round began with are needed no more. */
