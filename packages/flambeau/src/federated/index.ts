@@ -25,7 +25,7 @@
  * http://127.0.0.1:8000` serves a page and hands on what it sends to `/v1/fleet/`. In Node the SuperLink's own address will do.
  *
  * The tab makes a key of its own, of which only the public half leaves it. Nothing that a server sends is trusted: sizes are counted before
- * memory is taken, arrays must fit the model, and settings are what `Task.number` lets through.
+ * memory is taken, arrays must fit the model, and numbers among the settings what `Task.number` is told.
  *
  * @packageDocumentation
  */
