@@ -233,8 +233,11 @@ def epsilons():
         event = dp_accounting.GaussianDpEvent(multiplier)
         if sampling < 1:
             event = dp_accounting.PoissonSampledDpEvent(sampling, event)
+        # At whole orders the divergence is a finite sum, which is exact; at others, a series that is not.
+        whole = RdpAccountant([order for order in rdp_privacy_accountant.DEFAULT_RDP_ORDERS if order == int(order)])
         accountant = RdpAccountant()
         accountant.compose(event, count)
+        whole.compose(event, count)
         rows.append(
             {
                 "sampling": sampling,
@@ -242,6 +245,7 @@ def epsilons():
                 "count": count,
                 "delta": delta,
                 "epsilon": accountant.get_epsilon(delta),
+                "whole": whole.get_epsilon(delta),
                 # The same conversion of divergences by quadrature.
                 "exact": float(exact(sampling, multiplier, count, delta)),
                 # Where its series did not converge, dp-accounting leaves an order out.

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         "test" => select(steps::CHECKS, &args[1..]).and_then(|steps| run(&steps)),
         "builds" => select(steps::BUILDS, &args[1..]).and_then(|steps| run(&steps)),
         "web" => web(&args[1..]),
+        "flower" => Workspace::locate().and_then(|workspace| flower::measure(&workspace, &args[1..])),
         "soak" => Workspace::locate().and_then(|workspace| soak::attack(&workspace, &args[1..])),
         "setup" => select(steps::INSTALLS, &args[1..]).and_then(|steps| run(&steps)),
         other => Err(Failure::new(format!("there is no command `{other}`"), "Try `cargo xtask --help`.")),
@@ -102,6 +103,8 @@ Usage: cargo xtask <COMMAND> [STEP...]
   web       Builds the browser package, packages/flambeau/dist, and the web app, web/dist. With --serve:
             opens the app, from a program that has it inside.
 {}
+  flower    One run of a Flower server with clients of ours: --native COUNT, --tabs COUNT, --numpy COUNT (Flower's own),
+            --rounds COUNT, --first COUNT, --clip LENGTH, --noise MULTIPLIER, --simulate.
   soak      Attacks the library: NAME [MINUTES] [OPTIONS]; without a name, lists the attacks.
   setup     Only installs what the checks need.
 {}

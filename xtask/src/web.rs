@@ -42,7 +42,7 @@ const WHOLE: &str = "flambeau_bg.wasm";
 
 /// The other parts, in the order of their numbers, which `src/wasm.ts` has too: what a page fetches afterwards, and what when it is
 /// first used. `packages/flambeau/parts` has a list for each.
-const PARTS: [&str; 6] = ["later", "fft", "linalg", "func", "numeric", "peers"];
+const PARTS: [&str; 7] = ["later", "fft", "linalg", "func", "numeric", "peers", "federated"];
 
 /// Has the linker say where addresses are taken: by that the module is cut into parts.
 const WITH_ADDRESSES: [&str; 2] = ["-C", "link-arg=--emit-relocs"];

@@ -6,9 +6,6 @@ use crate::transport::Transport;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-/// Of the time that a server waits, the share after which it gets the next sign of life.
-const SHARE: f64 = 0.8;
-
 /// Gives signs of life for as long as it lives.
 pub struct Heartbeat {
     stop: Option<Sender<()>>,
@@ -19,7 +16,7 @@ impl Heartbeat {
     /// Begins with it, for the client that the server knows by this number.
     pub fn start<T: Transport + Send + 'static>(fleet: Fleet<T>, node: u64) -> Result<Heartbeat> {
         let (stop, stopped) = channel();
-        let pause = fleet.limits().heartbeat.mul_f64(SHARE);
+        let pause = fleet.heartbeat_pause();
         let beat = move || {
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // Whoever waits for messages gets the same error, and says what is to be done.

@@ -40,7 +40,8 @@ impl Transport for Http {
         Ok(Reply { status, content_type, body: body.map_err(words)? })
     }
 
-    async fn wait(&self, time: Duration) {
+    async fn wait(&self, time: Duration) -> bool {
         std::thread::sleep(time);
+        true
     }
 }

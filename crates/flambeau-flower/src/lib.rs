@@ -13,9 +13,12 @@ mod node;
 mod objects;
 pub mod privacy;
 mod records;
+mod round;
 #[cfg(feature = "secure")]
 pub mod secure;
 mod sign;
+#[cfg(target_arch = "wasm32")]
+mod tab;
 mod transport;
 mod wire;
 
@@ -29,7 +32,10 @@ pub use http::Http;
 pub use message::{Message, Metadata, Problem};
 pub use node::{ServeOptions, Served, serve};
 pub use records::{Array, Named, Record, RecordDict, Value};
+pub use round::{Outcome, Received};
 pub use sign::NodeKey;
+#[cfg(target_arch = "wasm32")]
+pub use tab::{Fetch, Heartbeat};
 pub use transport::{Reply, Request, Transport};
 
 #[cfg(test)]

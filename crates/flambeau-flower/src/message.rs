@@ -1,41 +1,56 @@
 //! Messages between a server's app and a client's: what a message is about, and its content or what went wrong.
+//!
+//! `Metadata` and `Problem` are also what travels: protobuf, with the numbers of Flower 1.41's fields.
 
 use crate::records::RecordDict;
-use crate::wire::{Empty, ProtoError, ProtoMessage, ProtoMetadata};
+use crate::wire::{Empty, ProtoMessage};
 
 /// What a message is about.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct Metadata {
     /// The run it belongs to.
+    #[prost(uint64, tag = "1")]
     pub run_id: u64,
     /// Its name, which is its object's.
+    #[prost(string, tag = "2")]
     pub message_id: String,
     /// Who sends it.
+    #[prost(uint64, tag = "3")]
     pub src_node_id: u64,
     /// Who shall get it.
+    #[prost(uint64, tag = "4")]
     pub dst_node_id: u64,
     /// The name of the message that it answers, or empty.
+    #[prost(string, tag = "5")]
     pub reply_to_message_id: String,
     /// What it belongs with: in many apps the round.
+    #[prost(string, tag = "6")]
     pub group_id: String,
     /// The seconds after which it is worth nothing.
+    #[prost(double, tag = "7")]
     pub ttl: f64,
     /// What is asked for: `train`, `evaluate`, `query`, or one of these with an action (`train.once`).
+    #[prost(string, tag = "8")]
     pub message_type: String,
     /// When it was made, in seconds since 1970.
+    #[prost(double, tag = "9")]
     pub created_at: f64,
     /// The task that sends it.
+    #[prost(uint64, optional, tag = "10")]
     pub src_task_id: Option<u64>,
     /// The task that shall get it.
+    #[prost(uint64, optional, tag = "11")]
     pub dst_task_id: Option<u64>,
 }
 
 /// Why there is no content.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct Problem {
     /// Flower's number for the kind of error.
+    #[prost(sint64, tag = "1")]
     pub code: i64,
     /// In words.
+    #[prost(string, tag = "2")]
     pub reason: String,
 }
 
@@ -78,72 +93,11 @@ impl Message {
 
     /// The message under its name, as it is announced: its content travels apart, as objects.
     pub(crate) fn announcement(&self, name: &str) -> ProtoMessage {
-        let mut metadata = self.metadata.to_proto();
-        metadata.message_id = name.to_owned();
+        let metadata = Metadata { message_id: name.to_owned(), ..self.metadata.clone() };
         let (content, error) = match &self.content {
             Ok(_) => (Some(Empty {}), None),
-            Err(problem) => (None, Some(ProtoError { code: problem.code, reason: problem.reason.clone() })),
+            Err(problem) => (None, Some(problem.clone())),
         };
         ProtoMessage { metadata: Some(metadata), content, error }
-    }
-}
-
-impl Metadata {
-    pub(crate) fn to_proto(&self) -> ProtoMetadata {
-        let Metadata {
-            run_id,
-            message_id,
-            src_node_id,
-            dst_node_id,
-            reply_to_message_id,
-            group_id,
-            ttl,
-            message_type,
-            created_at,
-            src_task_id,
-            dst_task_id,
-        } = self.clone();
-        ProtoMetadata {
-            run_id,
-            message_id,
-            src_node_id,
-            dst_node_id,
-            reply_to_message_id,
-            group_id,
-            ttl,
-            message_type,
-            created_at,
-            src_task_id,
-            dst_task_id,
-        }
-    }
-
-    pub(crate) fn from_proto(proto: ProtoMetadata) -> Metadata {
-        let ProtoMetadata {
-            run_id,
-            message_id,
-            src_node_id,
-            dst_node_id,
-            reply_to_message_id,
-            group_id,
-            ttl,
-            message_type,
-            created_at,
-            src_task_id,
-            dst_task_id,
-        } = proto;
-        Metadata {
-            run_id,
-            message_id,
-            src_node_id,
-            dst_node_id,
-            reply_to_message_id,
-            group_id,
-            ttl,
-            message_type,
-            created_at,
-            src_task_id,
-            dst_task_id,
-        }
     }
 }

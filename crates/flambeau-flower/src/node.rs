@@ -5,7 +5,6 @@ use crate::client::Fleet;
 use crate::error::Result;
 use crate::sign::now;
 use crate::transport::Transport;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The longest that a server may send a client away for.
@@ -33,8 +32,8 @@ impl Default for ServeOptions {
 pub struct Served {
     /// The number by which the server knew it.
     pub node: u64,
-    /// The runs it took part in.
-    pub runs: BTreeSet<u64>,
+    /// The runs it took part in, in their order.
+    pub runs: Vec<u64>,
     /// Messages that were answered, with an error or without.
     pub answered: u64,
 }
@@ -47,14 +46,30 @@ pub async fn serve<T: Transport, A: App, K>(
     options: ServeOptions,
     online: impl FnOnce(u64) -> Result<K>,
 ) -> Result<Served> {
+    let mut served = Served::default();
+    match take_part(fleet, app, options, online, &mut served).await {
+        // Whoever is to leave need not wait for a server that is away.
+        Err(error) if error.is_passing() && app.is_asked_to_stop() => log::warn!("{error}"),
+        end => end?,
+    }
+    Ok(served)
+}
+
+async fn take_part<T: Transport, A: App, K>(
+    fleet: &Fleet<T>,
+    app: &mut A,
+    options: ServeOptions,
+    online: impl FnOnce(u64) -> Result<K>,
+    served: &mut Served,
+) -> Result<()> {
     if options.register {
         fleet.register().await?;
     }
     let node = fleet.activate().await?;
+    served.node = node;
     let kept = online(node);
-    let mut served = Served { node, ..Served::default() };
     let end = match &kept {
-        Ok(_) => answer_all(fleet, app, options, &mut served).await,
+        Ok(_) => answer_all(fleet, app, options, served).await,
         Err(error) => Err(error.clone()),
     };
     // No sign of life after the farewell.
@@ -65,7 +80,7 @@ pub async fn serve<T: Transport, A: App, K>(
             log::warn!("{error}");
         }
     }
-    end.map(|()| served)
+    end
 }
 
 async fn unregister<T: Transport>(fleet: &Fleet<T>, node: u64, options: ServeOptions) -> Result<()> {
@@ -96,7 +111,9 @@ async fn answer_all<T: Transport, A: App>(
         };
         let run = message.metadata.run_id;
         current = Some(run);
-        served.runs.insert(run);
+        if !served.runs.contains(&run) {
+            served.runs.push(run);
+        }
         let (began, pause) = (now(), app::reconnect_after(&message));
         let content = match pause {
             Some(_) => Ok(app::reconnecting()),
@@ -113,8 +130,9 @@ async fn answer_all<T: Transport, A: App>(
         if let Some(seconds) = pause {
             fleet.deactivate(node).await?;
             let seconds = if seconds.is_finite() { seconds.clamp(0.0, LONGEST_PAUSE) } else { 0.0 };
-            fleet.transport().wait(Duration::from_secs_f64(seconds)).await;
-            fleet.activate().await?;
+            if fleet.transport().wait(Duration::from_secs_f64(seconds)).await {
+                fleet.activate().await?;
+            }
         }
     }
     Ok(())

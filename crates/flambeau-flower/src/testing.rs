@@ -159,7 +159,9 @@ impl Transport for Link {
         Ok(Reply { status, content_type: content_type.into(), body })
     }
 
-    async fn wait(&self, _: Duration) {}
+    async fn wait(&self, _: Duration) -> bool {
+        true
+    }
 }
 
 /// A client with a new key.

@@ -35,8 +35,8 @@ pub trait Transport {
     /// Sends a request; what prevents an answer is an error in words.
     fn post(&self, request: Request) -> impl Future<Output = Result<Reply, String>>;
 
-    /// Lets time go by.
-    fn wait(&self, time: Duration) -> impl Future<Output = ()>;
+    /// Lets time go by. False where the client has been asked to leave: then it may be less.
+    fn wait(&self, time: Duration) -> impl Future<Output = bool>;
 }
 
 impl<T: Transport> Transport for &T {
@@ -44,7 +44,7 @@ impl<T: Transport> Transport for &T {
         (**self).post(request)
     }
 
-    fn wait(&self, time: Duration) -> impl Future<Output = ()> {
+    fn wait(&self, time: Duration) -> impl Future<Output = bool> {
         (**self).wait(time)
     }
 }

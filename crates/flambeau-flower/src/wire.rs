@@ -1,6 +1,7 @@
 //! The protobuf messages of the Fleet API, with the numbers of Flower 1.41's fields. Fields that this client neither reads nor
 //! writes are left out: decoding passes over them.
 
+use crate::message::{Metadata, Problem};
 use prost::{Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
@@ -160,46 +161,12 @@ pub(crate) struct ObjectTree {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ProtoMessage {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<ProtoMetadata>,
+    pub metadata: Option<Metadata>,
     /// Always empty; that it is there says that there is content.
     #[prost(message, optional, tag = "2")]
     pub content: Option<Empty>,
     #[prost(message, optional, tag = "3")]
-    pub error: Option<ProtoError>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ProtoMetadata {
-    #[prost(uint64, tag = "1")]
-    pub run_id: u64,
-    #[prost(string, tag = "2")]
-    pub message_id: String,
-    #[prost(uint64, tag = "3")]
-    pub src_node_id: u64,
-    #[prost(uint64, tag = "4")]
-    pub dst_node_id: u64,
-    #[prost(string, tag = "5")]
-    pub reply_to_message_id: String,
-    #[prost(string, tag = "6")]
-    pub group_id: String,
-    #[prost(double, tag = "7")]
-    pub ttl: f64,
-    #[prost(string, tag = "8")]
-    pub message_type: String,
-    #[prost(double, tag = "9")]
-    pub created_at: f64,
-    #[prost(uint64, optional, tag = "10")]
-    pub src_task_id: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
-    pub dst_task_id: Option<u64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ProtoError {
-    #[prost(sint64, tag = "1")]
-    pub code: i64,
-    #[prost(string, tag = "2")]
-    pub reason: String,
+    pub error: Option<Problem>,
 }
 
 /// A record of numbers, or of numbers, texts and bytes: metrics and configurations have the same numbers of fields.
@@ -251,40 +218,24 @@ pub(crate) enum ProtoKind {
     ByteStrings(BytesList),
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct DoubleList {
-    #[prost(double, repeated, tag = "1")]
-    pub values: Vec<f64>,
+/// Lists in values.
+macro_rules! lists {
+    ($($name:ident($($kind:tt)+) of $item:ty;)+) => {$(
+        #[derive(Clone, PartialEq, Message)]
+        pub(crate) struct $name {
+            #[prost($($kind)+, repeated, tag = "1")]
+            pub values: Vec<$item>,
+        }
+    )+};
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct IntList {
-    #[prost(sint64, repeated, tag = "1")]
-    pub values: Vec<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UIntList {
-    #[prost(uint64, repeated, tag = "1")]
-    pub values: Vec<u64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct BoolList {
-    #[prost(bool, repeated, tag = "1")]
-    pub values: Vec<bool>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct TextList {
-    #[prost(string, repeated, tag = "1")]
-    pub values: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct BytesList {
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    pub values: Vec<Vec<u8>>,
+lists! {
+    DoubleList(double) of f64;
+    IntList(sint64) of i64;
+    UIntList(uint64) of u64;
+    BoolList(bool) of bool;
+    TextList(string) of String;
+    BytesList(bytes = "vec") of Vec<u8>;
 }
 
 #[cfg(test)]
@@ -300,7 +251,7 @@ mod tests {
         let node = || Some(Node { node_id: (1 << 63) + 1 });
         let leaf = ObjectTree { object_id: "a".into(), children: Vec::new() };
         let tree = ObjectTree { object_id: "b".into(), children: vec![leaf] };
-        let metadata = ProtoMetadata {
+        let metadata = Metadata {
             run_id: u64::MAX - 4,
             src_node_id: 1,
             dst_node_id: 12_345_678_901_234_567_890,
@@ -308,9 +259,9 @@ mod tests {
             ttl: 43200.0,
             message_type: "evaluate".into(),
             created_at: 1_763_565_902.25,
-            ..ProtoMetadata::default()
+            ..Metadata::default()
         };
-        let error = Some(ProtoError { code: -1, reason: "r".into() });
+        let error = Some(Problem { code: -1, reason: "r".into() });
         let message = ProtoMessage { metadata: Some(metadata), content: None, error };
         let (object_id, public_key) = (|| "a".to_owned(), || b"pem".to_vec());
         for (name, ours) in [

@@ -9,6 +9,7 @@
 //!   TypeScript is generated;
 //! - `arrays`: functions that few pages need, and transforms of functions;
 //! - `peers`: training together with other tabs;
+//! - `federated`: taking part in the runs of a Flower server;
 //! - `catalogue`, `layers::catalogue`, `schedules`: what scripts make by name, from which the TypeScript is generated;
 //! - `tensor`, `layers`, `optim`, `amp`, `precision`, `files`, `kernel`, `device`: the calls.
 
@@ -17,6 +18,8 @@ mod args;
 mod arrays;
 mod catalogue;
 mod device;
+#[cfg(any(target_arch = "wasm32", test))]
+mod federated;
 mod files;
 mod handles;
 mod kernel;

@@ -1,4 +1,5 @@
 //! What a browser or Node has for WebAssembly where other systems have files and threads: time to wait, and what is at an address.
+//! Crates beside this one read answers with it, too.
 
 use crate::error::{Error, Result};
 use js_sys::{Promise, Reflect, Uint8Array};
@@ -49,20 +50,30 @@ pub(crate) async fn sleep(time: Duration) {
 /// The bytes at an address; an error if there are more than `limit`.
 pub(crate) async fn fetch(address: &str, limit: u64) -> Result<Vec<u8>> {
     let error = |message: String| Error::Io { path: address.to_owned(), message };
-    let failed = |cause: JsValue| {
-        let said = Reflect::get(&cause, &"message".into()).ok().and_then(|message| message.as_string());
-        let said = said.unwrap_or_else(|| format!("{cause:?}"));
-        error(format!("{said}; is the address right, and may this page fetch from there (CORS)?"))
-    };
-    let response: Response = JsFuture::from(fetch_address(address)).await.map_err(failed)?.unchecked_into();
+    let answer = JsFuture::from(fetch_address(address)).await.map_err(|cause| {
+        error(format!("{}; is the address right, and may this page fetch from there (CORS)?", words(&cause)))
+    })?;
+    let response: &Response = answer.unchecked_ref();
     if !response.ok() {
         return Err(error(format!("the server answered with status {}", response.status())));
     }
-    let Some(body) = response.body() else { return Ok(Vec::new()) };
-    let reader = body.reader();
+    body(&answer, limit).await.map_err(error)
+}
+
+/// What an exception says.
+pub fn words(thrown: &JsValue) -> String {
+    let said = Reflect::get(thrown, &"message".into()).ok().and_then(|message| message.as_string());
+    said.unwrap_or_else(|| format!("{thrown:?}"))
+}
+
+/// The body of a `Response` of `fetch`; an error in words if it ends early, or has more bytes than `limit`.
+pub async fn body(response: &JsValue, limit: u64) -> std::result::Result<Vec<u8>, String> {
+    let response: &Response = response.unchecked_ref();
+    let Some(stream) = response.body() else { return Ok(Vec::new()) };
+    let reader = stream.reader();
     let mut bytes = Vec::new();
     loop {
-        let part = JsFuture::from(reader.read()).await.map_err(failed)?;
+        let part = JsFuture::from(reader.read()).await.map_err(|cause| words(&cause))?;
         let value = |name: &str| Reflect::get(&part, &name.into()).unwrap_or(JsValue::UNDEFINED);
         if value("done").is_truthy() {
             return Ok(bytes);
@@ -71,7 +82,7 @@ pub(crate) async fn fetch(address: &str, limit: u64) -> Result<Vec<u8>> {
         let before = bytes.len();
         if before as u64 + u64::from(part.length()) > limit {
             drop(reader.cancel());
-            return Err(error(format!("more than the limit of {limit} bytes")));
+            return Err(format!("more than the limit of {limit} bytes"));
         }
         bytes.resize(before + part.length() as usize, 0);
         part.copy_to(&mut bytes[before..]);

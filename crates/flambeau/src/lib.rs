@@ -30,7 +30,8 @@ mod backend;
 #[doc(hidden)]
 pub mod bindings;
 #[cfg(target_arch = "wasm32")]
-mod browser;
+#[doc(hidden)]
+pub mod browser;
 #[doc(hidden)]
 pub mod calls;
 pub mod complex;

@@ -13,6 +13,7 @@ const entries = [
   "worker/index",
   "func",
   "peers/index",
+  "federated/index",
   ...["fft", "linalg", "numeric", "random"].map((name) => `generated/${name}`),
 ];
 const forms = {

@@ -31,7 +31,7 @@ if (process.argv.includes("--short")) {
   }
   const gzipped = (name) => kilobytes(gzipSync(readFileSync(new URL(name, dist)), { level: 9 }).byteLength);
   console.log(`Afterwards, or when it is needed, wasm/flambeau_later.wasm: ${gzipped("wasm/flambeau_later.wasm")} gzipped.`);
-  for (const name of ["fft", "linalg", "func", "numeric", "peers"]) {
+  for (const name of ["fft", "linalg", "func", "numeric", "peers", "federated"]) {
     console.log(`When it is first used, wasm/flambeau_${name}.wasm: ${gzipped(`wasm/flambeau_${name}.wasm`)} gzipped.`);
   }
   console.log(`A page fetches ${kilobytes(total)} (gzipped) until its first training step; the limit is ${kilobytes(LIMIT)}.`);

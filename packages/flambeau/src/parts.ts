@@ -15,4 +15,5 @@ export const others: readonly URL[] = [
   new URL("./wasm/flambeau_func.wasm", import.meta.url),
   new URL("./wasm/flambeau_numeric.wasm", import.meta.url),
   new URL("./wasm/flambeau_peers.wasm", import.meta.url),
+  new URL("./wasm/flambeau_federated.wasm", import.meta.url),
 ];

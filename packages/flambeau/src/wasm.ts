@@ -18,7 +18,7 @@ let loading: Promise<void> | undefined;
 let first: WebAssembly.Exports | undefined;
 
 /** The parts after the first, in the order of their numbers. */
-const NAMES = ["later", "fft", "linalg", "func", "numeric", "peers"] as const;
+const NAMES = ["later", "fft", "linalg", "func", "numeric", "peers", "federated"] as const;
 /** A part that is fetched when it is used, by name. */
 export type PartName = (typeof NAMES)[number];
 
@@ -199,6 +199,15 @@ export async function arrived<T>(work: Promise<T>): Promise<T> {
     nudge(0);
   }
   waiting += 1;
+  try {
+    return await unlessBroken(work);
+  } finally {
+    waiting -= 1;
+  }
+}
+
+/** Waits for something, however long, unless the module breaks. */
+export async function unlessBroken<T>(work: Promise<T>): Promise<T> {
   let end: ((error: Error) => void) | undefined;
   try {
     return await new Promise<T>((resolve, reject) => {
@@ -207,7 +216,6 @@ export async function arrived<T>(work: Promise<T>): Promise<T> {
       work.then(resolve, reject);
     });
   } finally {
-    waiting -= 1;
     if (end !== undefined) waits.delete(end);
   }
 }

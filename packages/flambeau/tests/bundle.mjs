@@ -7,11 +7,11 @@ import { build } from "esbuild";
 export const built = fileURLToPath(new URL(".build", import.meta.url));
 mkdirSync(built, { recursive: true });
 
-/** Bundles tests; `place` says where the package itself is found, as it is published. */
-const bundle = (names, place) =>
+/** Bundles tests into a folder; `place` says where the package itself is found, as it is published. */
+const bundle = (names, place, outdir = built, extension = ".mjs") =>
   build({
     entryPoints: names.map((name) => fileURLToPath(new URL(`${name}.ts`, import.meta.url))),
-    outdir: built,
+    outdir,
     outbase: fileURLToPath(new URL(".", import.meta.url)),
     bundle: true,
     format: "esm",
@@ -20,7 +20,7 @@ const bundle = (names, place) =>
     // What the ported tests import, under the name that Rust has for it; the module's script names it once for each function.
     logOverride: { "duplicate-object-key": "silent" },
     alias: { "flambeau-tests": fileURLToPath(new URL("suspended.ts", import.meta.url)) },
-    outExtension: { ".js": ".mjs" },
+    outExtension: { ".js": extension },
     // The package says that its files have no side effects; the tests are nothing else.
     ignoreAnnotations: true,
     plugins: [
@@ -39,11 +39,15 @@ const FILES = {
   "flambeau/worker": "worker/index.js",
   "flambeau/func": "func.js",
   "flambeau/peers": "peers/index.js",
+  "flambeau/federated": "federated/index.js",
 };
 const file = (name) => FILES[name] ?? `${name.replace("flambeau", "generated")}.js`;
 
 /** Bundles scripts of pages and workers. Workers know no import maps: in browsers the package is named by its address. */
 export const bundlePages = (names) => bundle(names, (name) => `/packages/flambeau/dist/${file(name)}`);
+
+/** Bundles scripts of pages into the root of a site that has the package in its folder `flambeau`. */
+export const bundleBeside = (names, folder) => bundle(names, (name) => `/flambeau/${file(name)}`, folder, ".js");
 
 /** Bundles scripts for Node. */
 export const bundleForNode = (names) => bundle(names, (name) => name);

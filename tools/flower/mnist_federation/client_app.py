@@ -1,4 +1,4 @@
-"""A client with NumPy alone: what clients of Flambeau are compared with."""
+"""Flower's own client, run by `flower-supernode`, with NumPy alone: what clients of Flambeau are compared with."""
 
 import time
 

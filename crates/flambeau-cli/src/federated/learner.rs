@@ -6,13 +6,12 @@ use crate::eval;
 use crate::output::Output;
 use flambeau::bindings::optimizers::by_name;
 use flambeau::data::{DataLoader, Sampler, TensorDataset, TrainTest};
-use flambeau::io::{Matching, StateDict};
+use flambeau::io::Matching;
 use flambeau::nn::loss::CrossEntropyLoss;
 use flambeau::prelude::*;
 use flambeau_flower::privacy::{Noise, Privacy, Protected};
-use flambeau_flower::{App, Array, Evaluated, FlowerError, Named, Task, Trained, Value};
+use flambeau_flower::{App, Array, Evaluated, FlowerError, Named, Outcome, Received, Task, Trained, Value};
 use serde_json::json;
-use std::time::Instant;
 
 /// Pictures a step of a test.
 const TEST_BATCH: usize = 500;
@@ -120,23 +119,11 @@ impl Learner {
         self.privacy.as_ref().map(|(privacy, _)| privacy.epsilon()).transpose()
     }
 
-    /// Puts the server's parameters into the model: by name, or, if they have none of its names, in order.
-    fn load(&self, arrays: &Named<Array>) -> std::result::Result<StateDict, FlowerError> {
-        let own = self.model.state_dict();
-        let by_name = arrays.names().any(|name| own.get(name).is_some());
-        if !by_name && arrays.len() != own.len() {
-            let message = format!("{} arrays for a model that has {}", arrays.len(), own.len());
-            return Err(FlowerError::Argument { what: "parameters", message });
-        }
-        let mut state = StateDict::new();
-        for (number, (given, array)) in arrays.iter().enumerate() {
-            let name = if by_name { given } else { own.names().nth(number).unwrap_or(given) };
-            let tensor = array.to_tensor(&self.device)?;
-            let dtype = own.get(name).map_or(tensor.dtype(), Tensor::dtype);
-            state.insert(name, tensor.try_to_dtype(dtype)?);
-        }
-        self.model.load_state_dict(&state, Matching::Strict)?;
-        Ok(state)
+    /// Puts the server's parameters into the model.
+    fn load(&self, task: &Task) -> std::result::Result<Received, FlowerError> {
+        let received = Received::new(task, &self.model.state_dict())?;
+        self.model.load_state_dict(received.state(), Matching::Strict)?;
+        Ok(received)
     }
 
     /// What the server asks for; a number that makes no sense is refused.
@@ -202,70 +189,34 @@ impl Learner {
         Ok(f64::from(total.to_dtype(DType::F32).to_vec::<f32>().await?[0]) / items.max(1) as f64)
     }
 
-    /// The model's parameters under the names and in the order in which the server sent them; protected, if they are to be.
-    async fn parameters_after(
-        &mut self,
-        names: &Named<Array>,
-        before: &StateDict,
-    ) -> std::result::Result<(Named<Array>, Option<Protected>), FlowerError> {
-        let after = self.model.state_dict();
-        let mut arrays = Vec::new();
-        let Some((privacy, noise)) = &mut self.privacy else {
-            for (given, (name, _)) in names.names().zip(before.iter()) {
-                arrays.push((given, Array::of(tensor_of(&after, name)?).await?));
-            }
-            return Ok((arrays.into_iter().collect(), None));
-        };
-        let mut update = Vec::new();
-        for (name, start) in before.iter() {
-            let end = tensor_of(&after, name)?;
-            if end.dtype() != DType::F32 {
-                let message = format!("`{name}` is {}; only updates of f32 are protected", end.dtype());
-                return Err(FlowerError::Argument { what: "--clip", message });
-            }
-            update.push(end.detach().try_sub(start)?.to_vec::<f32>().await?);
-        }
-        let protected = privacy.protect(&mut update, noise)?;
-        for (given, ((_, start), update)) in names.names().zip(before.iter().zip(update)) {
-            let update = Tensor::try_from_vec(update, start.shape().clone(), &self.device)?;
-            arrays.push((given, Array::of(&start.try_add(&update)?).await?));
-        }
-        Ok((arrays.into_iter().collect(), Some(protected)))
-    }
-
     async fn try_train(&mut self, task: &Task) -> std::result::Result<Trained, FlowerError> {
-        let (began, round) = (Instant::now(), self.round(task)?);
-        let before = self.load(&task.arrays)?;
+        let round = self.round(task)?;
+        let received = self.load(task)?;
         let loss = self.descend(&round).await?;
-        let (arrays, protected) = self.parameters_after(&task.arrays, &before).await?;
-        let seconds = began.elapsed().as_secs_f64();
+        let examples = self.places.len() as u64;
+        let outcome = Outcome { examples, loss: Some(loss), metrics: Named::default() };
+        let protection = self.privacy.as_mut().map(|(privacy, noise)| (privacy, noise));
+        let (trained, protected) = received.trained(&self.model.state_dict(), outcome, protection).await?;
+        let seconds = trained.metrics.get("seconds").copied().unwrap_or_default();
         self.done.rounds += 1;
         self.done.seconds += seconds;
         self.done.loss = Some(loss);
         let mut line = format!(
-            "round {}: {} pictures, loss {loss:.4}, {seconds:.1} s",
-            task.round().unwrap_or(self.done.rounds),
-            self.places.len()
+            "round {}: {examples} pictures, loss {loss:.4}, {seconds:.1} s",
+            task.round().unwrap_or(self.done.rounds)
         );
-        let mut metrics = Named::default().with("train_loss", loss).with("seconds", seconds);
         if let Some(Protected { norm, factor, deviation, epsilon }) = protected {
             let delta = self.privacy.as_ref().map_or(0.0, |(privacy, _)| privacy.delta());
             line += &format!(
                 "; update of length {norm:.3} times {factor:.3}, noise of {deviation:.3}; ε {epsilon:.3} spent (δ {delta:e})"
             );
-            // Flower's metrics are numbers that are averaged: an infinite one would make all of them so.
-            if epsilon.is_finite() {
-                metrics.insert("epsilon", epsilon);
-            }
-            // The loss is of the data itself, and has no noise.
-            metrics = metrics.into_iter().filter(|(name, _)| name != "train_loss").collect();
         }
         self.output.say(line);
-        Ok(Trained { arrays, examples: self.places.len() as u64, metrics })
+        Ok(trained)
     }
 
     async fn try_evaluate(&mut self, task: &Task) -> std::result::Result<Evaluated, FlowerError> {
-        self.load(&task.arrays)?;
+        self.load(task)?;
         let mut batches: DataLoader = DataLoader::new(self.test.clone(), &self.device)
             .with_batch_size(TEST_BATCH)
             .with_sampler(Sampler::Subset(self.test_places.clone()));
@@ -274,13 +225,6 @@ impl Learner {
         let metrics = Named::default().with("eval_acc", score.accuracy);
         Ok(Evaluated { loss: score.loss, examples: score.items, metrics })
     }
-}
-
-fn tensor_of<'a>(state: &'a StateDict, name: &str) -> std::result::Result<&'a Tensor, FlowerError> {
-    state.get(name).ok_or_else(|| FlowerError::Argument {
-        what: "parameters",
-        message: format!("the model has no `{name}`"),
-    })
 }
 
 impl App for Learner {

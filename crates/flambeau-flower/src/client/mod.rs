@@ -19,6 +19,8 @@ const PROTOBUF: &str = "application/protobuf";
 const TOLD: usize = 300;
 /// The shortest and the longest pause before something is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+/// Seconds between two signs of life; servers wait twice as long. Browsers let timers of pages that nobody looks at go once a minute.
+const HEARTBEAT: Duration = Duration::from_secs(if cfg!(target_arch = "wasm32") { 60 } else { 30 });
 
 /// How long a client waits, and how much it takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +44,7 @@ impl Default for Limits {
         Limits {
             call: Duration::from_secs(30),
             patience: Duration::from_secs(120),
-            heartbeat: Duration::from_secs(30),
+            heartbeat: HEARTBEAT,
             answer: 64 << 20,
             message: 1 << 30,
             objects: 100_000,
@@ -127,6 +129,12 @@ impl<T: Transport> Fleet<T> {
                 message: "the server does not know this client".into(),
             }),
         }
+    }
+
+    /// The pause between two signs of life: shorter than the server is told.
+    pub(crate) fn heartbeat_pause(&self) -> Duration {
+        const SHARE: f64 = 0.8;
+        self.limits.heartbeat.mul_f64(SHARE)
     }
 
     /// Is this run still going on?
@@ -375,16 +383,15 @@ impl Waiting {
         Waiting { left: patience, next: PAUSES.0 }
     }
 
-    /// Lets some time go by; false if there is none left.
+    /// Lets some time go by; false if there is none left, or the client is to leave.
     async fn pause(&mut self, transport: &impl Transport) -> bool {
         let pause = self.next.min(self.left);
         if pause.is_zero() {
             return false;
         }
-        transport.wait(pause).await;
         self.left -= pause;
         self.next = (self.next * 2).min(PAUSES.1);
-        true
+        transport.wait(pause).await
     }
 }
 

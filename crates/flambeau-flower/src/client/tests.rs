@@ -307,15 +307,13 @@ fn answers_that_contradict_themselves_are_refused() {
             }
             Ok(reply)
         }
-        async fn wait(&self, _: Duration) {}
+        async fn wait(&self, _: Duration) -> bool {
+            true
+        }
     }
     let announced = |dst_node_id, message_id: &str, tree: &str| {
-        let metadata = wire::ProtoMetadata {
-            dst_node_id,
-            message_id: message_id.into(),
-            run_id: RUN,
-            ..Default::default()
-        };
+        let metadata =
+            crate::Metadata { dst_node_id, message_id: message_id.into(), run_id: RUN, ..Default::default() };
         let message = wire::ProtoMessage { metadata: Some(metadata), content: None, error: None };
         let tree = wire::ObjectTree { object_id: tree.into(), children: Vec::new() };
         (message, tree)
@@ -397,8 +395,9 @@ fn a_server_that_is_away_is_asked_again() {
                 }
             }
         }
-        async fn wait(&self, time: Duration) {
+        async fn wait(&self, time: Duration) -> bool {
             self.waited.set(self.waited.get() + time);
+            true
         }
     }
     let limits = Limits { patience: Duration::from_secs(20), ..limits() };
@@ -418,5 +417,48 @@ fn addresses_that_are_none() {
     for address in ["", "localhost:8000", "ftp://x", "http://", "http:///", "https://a b", "http://x?y"] {
         let error = Fleet::new(Link::default(), address, NodeKey::generate().unwrap(), limits()).unwrap_err();
         assert!(error.to_string().contains("http://127.0.0.1:8000"), "{address}: {error}");
+    }
+}
+
+/// Whoever is to leave does not wait for a server that is away.
+#[test]
+fn a_client_that_is_asked_to_leave_goes_at_once() {
+    struct Leaving(bool);
+    impl App for Leaving {
+        async fn train(&mut self, _: Task) -> std::result::Result<Trained, String> {
+            Err("nothing is asked of it".into())
+        }
+        async fn evaluate(&mut self, _: Task) -> std::result::Result<Evaluated, String> {
+            Err("nothing is asked of it".into())
+        }
+        async fn parameters(&mut self) -> std::result::Result<Named<Array>, String> {
+            Err("nothing is asked of it".into())
+        }
+        fn properties(&mut self) -> Named<Value> {
+            Named::default()
+        }
+        fn is_asked_to_stop(&mut self) -> bool {
+            self.0
+        }
+    }
+    struct Away(std::cell::Cell<u32>);
+    impl Transport for Away {
+        async fn post(&self, _: Request) -> std::result::Result<Reply, String> {
+            self.0.set(self.0.get() + 1);
+            Err("connection refused".into())
+        }
+        async fn wait(&self, _: Duration) -> bool {
+            false
+        }
+    }
+    for is_asked in [true, false] {
+        let limits = Limits { patience: Duration::from_secs(1000), ..limits() };
+        let fleet = fleet(Away(0.into()), "http://away", limits);
+        let served = flambeau::block_on(serve(&fleet, &mut Leaving(is_asked), options(), |_| Ok(())));
+        assert_eq!(fleet.transport().0.get(), 1, "it was asked once");
+        match is_asked {
+            true => assert_eq!(served, Ok(crate::Served::default())),
+            false => assert!(matches!(served, Err(FlowerError::NoAnswer { call: "register-node", .. }))),
+        }
     }
 }

@@ -14,9 +14,9 @@
 //! however often they are named, is counted before memory is taken for it.
 
 use crate::json;
-use crate::message::{Message, Metadata, Problem};
+use crate::message::{Message, Metadata};
 use crate::records::{Array, Named, Record, RecordDict, Value, from_proto, to_proto};
-use crate::wire::{ObjectTree, ProtoError, ProtoMessage, ProtoRecord};
+use crate::wire::{ObjectTree, ProtoMessage, ProtoRecord};
 use prost::Message as _;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -50,10 +50,9 @@ pub(crate) fn deflate(message: &Message) -> Deflated {
     let mut objects = Writer::default();
     let (children, error) = match &message.content {
         Ok(content) => (vec![objects.records(content)], None),
-        Err(problem) => (Vec::new(), Some(ProtoError { code: problem.code, reason: problem.reason.clone() })),
+        Err(problem) => (Vec::new(), Some(problem.clone())),
     };
-    let mut metadata = message.metadata.to_proto();
-    metadata.message_id.clear();
+    let metadata = Metadata { message_id: String::new(), ..message.metadata.clone() };
     let body = ProtoMessage { metadata: Some(metadata), content: None, error }.encode_to_vec();
     let tree = objects.add("Message", children, &body);
     Deflated { tree, objects: objects.done }
@@ -166,9 +165,9 @@ pub(crate) fn inflate(name: &str, contents: &HashMap<String, Vec<u8>>, limit: us
     let object = reader.object(name, &["Message"])?;
     let proto = ProtoMessage::decode(object.body).map_err(|error| format!("object Message: {error}"))?;
     let metadata = proto.metadata.ok_or("object Message: no metadata")?;
-    let metadata = Metadata { message_id: name.to_owned(), ..Metadata::from_proto(metadata) };
+    let metadata = Metadata { message_id: name.to_owned(), ..metadata };
     let content = match (proto.error, &object.children[..]) {
-        (Some(error), []) => Err(Problem { code: error.code, reason: error.reason }),
+        (Some(problem), []) => Err(problem),
         (None, [content]) => Ok(reader.records(content)?),
         (_, children) => {
             return Err(format!("object Message: {} contents, or an error beside one", children.len()));

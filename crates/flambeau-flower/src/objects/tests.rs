@@ -118,7 +118,7 @@ impl Forger {
 
     /// A message with such a content.
     fn message(&mut self, content: &str) -> String {
-        let metadata = Some(Metadata::default().to_proto());
+        let metadata = Some(Metadata::default());
         let body = ProtoMessage { metadata, content: None, error: None }.encode_to_vec();
         self.object("Message", &[content], &body)
     }

@@ -119,7 +119,8 @@ export abstract class Module {
     }
   }
 
-  private *slots(prefix = ""): Iterable<[string, Slot]> {
+  /** @internal Parameters and buffers with their names, in their order. */
+  *slots(prefix = ""): Iterable<[string, Slot]> {
     for (const [name, part] of this.ownParts()) {
       if (part instanceof Slot) yield [prefix + name, part];
       else yield* part.slots(`${prefix}${name}.`);

@@ -8,6 +8,7 @@ import "./amp.js";
 import "./arrays.js";
 import "./compiling.js";
 import "./faults.js";
+import "./federated.js";
 import "./readme.js";
 import "./mnist.js";
 
