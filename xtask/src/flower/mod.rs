@@ -97,8 +97,8 @@ pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
             })?);
         }
         let strategy = "fedavg".into();
-        // From the first parameters of seed 1 one of 1.3 million hidden values is so near 0 that NumPy rounds it to the other side: a relu's
-        // derivative then differs, and parameters by 10⁻³ of the largest.
+        // From the first parameters of seed 1 a hidden value comes so near 0 that NumPy rounds it to the other side: that relu's derivative then
+        // differs, and parameters by 10⁻³ of the largest.
         let mixed = Federation { strategy, tabs: 2, numpy: 1, seed: 2, simulated: true, ..SMALL };
         notes.push(link.judged(&mixed)?);
         Ok(Report { note: format!("{} strategies, and tabs", STRATEGIES.len()), summaries: notes })

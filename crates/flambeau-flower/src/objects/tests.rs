@@ -1,6 +1,7 @@
 //! Against Flower's own bytes (tools/reference/flower.py), and against bytes that nobody should send.
 
 use super::*;
+use crate::message::Problem;
 use crate::testing::{decoded, stored};
 use crate::wire;
 

@@ -133,6 +133,7 @@ mod tests {
         .unwrap();
         assert_eq!((settings.server.as_str(), settings.stay), ("http://here", true));
         assert_eq!((settings.poll, settings.patience), (1.0, 120.0));
+        assert_eq!(settings.properties["name"], "tab");
         let privacy = settings.privacy.unwrap();
         assert_eq!((privacy.clip, privacy.noise, privacy.delta), (1.0, 2.0, 1e-5));
         for wrong in [
@@ -186,7 +187,7 @@ mod tests {
     fn answers_have_numbers() {
         let answer: Answer = read("train", r#"{"examples":60,"loss":0.5,"metrics":{"steps":6}}"#).unwrap();
         let outcome = answer.outcome();
-        assert_eq!((outcome.examples, outcome.loss), (60, Some(0.5)));
+        assert_eq!((outcome.examples, outcome.loss, answer.accuracy), (60, Some(0.5), None));
         assert_eq!(outcome.metrics, Named::default().with("steps", 6.0));
         assert!(read::<Answer>("train", r#"{"examples":-1}"#).is_err());
     }
