@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readQuery, writeQuery } from "../../src/app/url.js";
-import { emptyRecord, nameOf, noted, type Record, wordsOf } from "../../src/pages/together/record.js";
+import { emptyRecord as emptyFlower, type FlowerRecord, noted as flowerNoted } from "../../src/pages/together/flower/record.js";
+import { emptyRecord, nameOf, noted, type RoomRecord, wordsOf } from "../../src/pages/together/room/record.js";
 import { ownSchema, roomSchema } from "../../src/pages/together/settings.js";
 import { shareOf } from "../../src/pages/together/share.js";
-import { plainName, readTelling, writeTelling } from "../../src/pages/together/tellings.js";
+import { plainName, readTelling, writeTelling } from "../../src/pages/together/room/tellings.js";
 
 const items = Uint8Array.from({ length: 200 }, (_, at) => at >> 1);
 const labels = Uint8Array.from({ length: 100 }, (_, at) => at % 10);
@@ -76,7 +77,7 @@ test("a room's record knows who is there, who left and why, and everybody's loss
     { kind: "told", peer: other, telling: { ...telling, round: 2 } },
     { kind: "told", peer: other, telling: { ...telling, round: 2, loss: 99 } },
   ] satisfies Parameters<typeof noted>[1][];
-  const full = notes.reduce<Record>(noted, emptyRecord());
+  const full = notes.reduce<RoomRecord>(noted, emptyRecord());
   assert.equal(full.loading, undefined);
   assert.deepEqual(
     full.members.map(({ peer, isHere, rounds, losses }) => ({ peer, isHere, rounds, losses })),
@@ -93,4 +94,26 @@ test("a room's record knows who is there, who left and why, and everybody's loss
     ["Ada left: the link ended.", "Ada came.", "This tab is in a group of one, after 0 rounds."],
   );
   assert.equal(noted(after, made(3, [own])).members[1]?.isHere, false);
+});
+
+test("a federated run's record has curves by round, and what was spent", () => {
+  const report = { run: "1", round: 1, examples: 5, loss: 0.5, seconds: 1, privacy: undefined };
+  const privacy = { norm: 3, factor: 0.5, deviation: 1, epsilon: 2, delta: 1e-5 };
+  const tested = { run: "1", examples: 1000, loss: 1 };
+  const notes = [
+    { kind: "online", node: "123456789", parameters: 10, items: 5, tested: 1000 },
+    { kind: "round", report },
+    { kind: "evaluated", report: { ...tested, round: undefined, accuracy: 0.3 } },
+    { kind: "evaluated", report: { ...tested, round: 2, accuracy: 0.6 } },
+    { kind: "evaluated", report: { ...tested, round: 3, accuracy: undefined } },
+    { kind: "round", report: { ...report, round: 2, loss: undefined, privacy } },
+    { kind: "trouble", why: "no such array" },
+    { kind: "over", rounds: 2 },
+  ] satisfies Parameters<typeof flowerNoted>[1][];
+  const full = notes.reduce<FlowerRecord>(flowerNoted, emptyFlower());
+  assert.deepEqual(full.losses, { round: [1], loss: [0.5] });
+  assert.deepEqual(full.tests, { round: [1, 2], accuracy: [0.3, 0.6] });
+  assert.deepEqual([full.rounds, full.spent], [2, privacy]);
+  assert.equal(full.events.length, 3);
+  assert.match(full.events[1] ?? "", /no such array/);
 });

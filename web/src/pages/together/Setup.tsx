@@ -18,13 +18,12 @@ const CHOICES: readonly [string, readonly number[]][] = [
 ];
 
 interface SetupProps {
-  settings: RoomSettings;
-  own: OwnSettings;
+  settings: RoomSettings & OwnSettings;
   change: (change: Partial<RoomSettings & OwnSettings>) => void;
 }
 
 /** What all members have alike; who was sent a link takes it as it is. */
-export function RoomPanel({ settings, change }: Omit<SetupProps, "own">) {
+export function RoomPanel({ settings, change }: SetupProps) {
   const invited = settings.room !== "";
   const sets = (["mnist", "fashion"] as const).filter(isIncluded);
   return (
@@ -83,28 +82,30 @@ export function RoomPanel({ settings, change }: Omit<SetupProps, "own">) {
 }
 
 /** This tab's own share of the data. */
-export function OwnPanel({ settings, own, change }: SetupProps) {
+export function OwnPanel({ settings, change, isNamed = false }: SetupProps & { isNamed?: boolean }) {
   const { classes } = INCLUDED[settings.set];
   const toggled = (one: number, on: boolean) =>
-    classes.flatMap((_, at) => ((at === one ? on : own.classes.includes(at)) ? at : []));
+    classes.flatMap((_, at) => ((at === one ? on : settings.classes.includes(at)) ? at : []));
   return (
     <Panel title="What this tab has" note="it stays here">
       <div className="fields">
-        <Field label="Your name" hint="the others see it">
-          {(id) => (
-            <input
-              id={id}
-              className="input"
-              value={own.name}
-              maxLength={MOST_LETTERS}
-              autoComplete="off"
-              onChange={({ target }) => change({ name: target.value })}
-            />
-          )}
-        </Field>
+        {isNamed && (
+          <Field label="Your name" hint="the others see it">
+            {(id) => (
+              <input
+                id={id}
+                className="input"
+                value={settings.name}
+                maxLength={MOST_LETTERS}
+                autoComplete="off"
+                onChange={({ target }) => change({ name: target.value })}
+              />
+            )}
+          </Field>
+        )}
         <NumberField
           label="Pictures, at most"
-          value={own.items}
+          value={settings.items}
           min={1}
           max={60_000}
           whole
@@ -126,8 +127,8 @@ export function OwnPanel({ settings, own, change }: SetupProps) {
             <Check
               key={name}
               label={name}
-              value={own.classes.includes(at)}
-              disabled={own.classes.length === 1 && own.classes.includes(at)}
+              value={settings.classes.includes(at)}
+              disabled={settings.classes.length === 1 && settings.classes.includes(at)}
               onChange={(on) => change({ classes: toggled(at, on) })}
             />
           ))}
@@ -135,7 +136,7 @@ export function OwnPanel({ settings, own, change }: SetupProps) {
       </fieldset>
       <p className="panel-note">
         Take other classes in each tab: no member has seen all of them, and the common model reads them all. At most{" "}
-        {write.count(own.items)} pictures are taken; the test pictures are the same for everybody, and nobody trains on them.
+        {write.count(settings.items)} pictures are taken; the test pictures are the same for everybody, and nobody trains on them.
       </p>
     </Panel>
   );

@@ -1,105 +1,73 @@
-/** The page Together: several tabs train one model, each on pictures of its own, without a server that sees any of it. */
+/** The page Together: several tabs train one model, each on pictures of its own, in a room of their own or for a Flower server. */
 
-import { roomName } from "flambeau/peers";
 import { useMemo } from "react";
-import { useDevice } from "../../app/device.js";
+import { type Used, useDevice } from "../../app/device.js";
 import { Misread } from "../../app/Misread.js";
 import { useSettings } from "../../app/route.js";
-import { Button, Fields, Notice, PageHead, Panel, Progress, useFields } from "../../ui/index.js";
+import { Fields, PageHead, Segments, useFields } from "../../ui/index.js";
 import { INCLUDED, isIncluded } from "../../work/included.js";
+import type { DataSource } from "../../work/messages.js";
 import { useChanges } from "../../work/store.js";
-import { Invitation } from "./Invitation.js";
-import { Accuracy, Losses, MembersTable, Sent } from "./Members.js";
-import { session } from "./session.js";
-import { ownSchema, roomSchema } from "./settings.js";
-import { OwnPanel, RoomPanel } from "./Setup.js";
-import { plainName } from "./tellings.js";
+import { Flower } from "./flower/Flower.js";
+import { flower } from "./flower/flower.js";
+import { Room } from "./room/Room.js";
+import { room } from "./room/room.js";
+import { type OwnSettings, ownSchema, type RoomSettings, roomSchema, type Way } from "./settings.js";
 import "./together.css";
+
+type Settings = RoomSettings & OwnSettings;
+
+/** With what one begins, or why one cannot. */
+interface Beginning {
+  problem: string | undefined;
+  source: DataSource | undefined;
+  device: Used;
+  /** Which pictures this tab draws: others than its neighbours. */
+  seed: number;
+}
+
+/** What both ways are given. */
+export interface WayProps {
+  settings: Settings;
+  change: (change: Partial<Settings>) => void;
+  beginning: Beginning;
+}
+
+const WAYS: readonly (readonly [Way, string])[] = [
+  ["room", "In a room"],
+  ["flower", "For a Flower server"],
+];
+const ABOUT: Record<Way, string> = {
+  room: "They meet in a room, talk directly to each other, and bring their models together every few steps. Who leaves or comes does not stop the others.",
+  flower: "A server sends its model to tabs and programs, and brings together what they make of it.",
+};
 
 const schema = { ...roomSchema, ...ownSchema };
 
 export default function TogetherPage() {
   const [settings, change] = useSettings(schema);
-  const { used } = useDevice();
+  const { used: device } = useDevice();
   const fields = useFields();
-  useChanges(session.changes);
-  const { record, error, isOn } = session;
-  const { set } = settings;
-  const { title } = INCLUDED[set];
-  const problem =
-    fields.problem ?? (isIncluded(set) ? undefined : `${title} is not on this server: the room cannot be entered here`);
-  // The tab draws other pictures than its neighbours.
+  useChanges(room.session.changes);
+  useChanges(flower.changes);
+  const { set, way } = settings;
+  const { title, folder } = INCLUDED[set];
+  const source: DataSource | undefined = isIncluded(set)
+    ? { kind: "included", name: set, folder: new URL(folder, document.baseURI).href }
+    : undefined;
+  const lacking = source === undefined ? `${title} is not on this server: nothing can be trained with it here` : undefined;
   const seed = useMemo(() => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0, []);
-
-  const enter = () => {
-    if (!isIncluded(set)) return;
-    const room = settings.room === "" ? roomName() : settings.room;
-    change({ room });
-    void session.enter({
-      device: used,
-      server: document.baseURI,
-      source: { kind: "included", name: set, folder: new URL(INCLUDED[set].folder, document.baseURI).href },
-      settings: { ...settings, room },
-      own: { ...settings, name: plainName(settings.name) },
-      seed,
-    });
-  };
-  const invited = settings.room !== "";
+  const parts = { settings, change, beginning: { problem: fields.problem ?? lacking, source, device, seed } };
+  const isOn = room.session.isOn || flower.isOn;
 
   return (
     <>
-      <PageHead title="Together">
-        Several tabs train one model, each on pictures that stay with it. They meet in a room, talk directly to each other, and
-        bring their models together every few steps. Who leaves or comes does not stop the others.
-      </PageHead>
+      <PageHead title="Together">Several tabs train one model, each on pictures that stay with it. {ABOUT[way]}</PageHead>
       <Misread schema={schema} />
-      {error !== undefined && (
-        <Notice kind="error" title="The room had to be left">
-          <p>{error}</p>
-        </Notice>
-      )}
-      <div className="together">
-        <div className="together-side">
-          {isOn ? (
-            <>
-              <Invitation settings={settings} />
-              {record !== undefined && <Sent record={record} settings={settings} />}
-            </>
-          ) : (
-            <Fields tell={fields.tell}>
-              <RoomPanel settings={settings} change={change} />
-              <OwnPanel settings={settings} own={settings} change={change} />
-            </Fields>
-          )}
-        </div>
-        <div className="together-main">
-          <Panel>
-            <div className="buttons">
-              {isOn ? (
-                <Button onClick={() => session.leave()}>Leave the room</Button>
-              ) : (
-                <Button kind="primary" resting={problem !== undefined} onClick={enter}>
-                  {invited ? "Join the room" : "Make a room"}
-                </Button>
-              )}
-              {!isOn && (
-                <span className="panel-note">
-                  {problem ?? "Only what is said on this page leaves the tab, to those in the room."}
-                </span>
-              )}
-            </div>
-            {record?.loading !== undefined && <Progress label={record.loading.label} part={record.loading.part} />}
-          </Panel>
-          {record !== undefined && record.rounds.length > 0 && (
-            <>
-              <Accuracy record={record} />
-              <Losses record={record} />
-            </>
-          )}
-          {record !== undefined && record.members.length > 0 && <MembersTable record={record} />}
-          {!isOn && record !== undefined && record.rounds.length > 0 && <Sent record={record} settings={settings} />}
-        </div>
+      <div className="together-way">
+        <Segments label="With whom" value={way} options={WAYS} disabled={isOn} onChange={(way) => change({ way })} />
       </div>
+      <Fields tell={fields.tell}>{way === "room" ? <Room {...parts} /> : <Flower {...parts} />}</Fields>
     </>
   );
 }

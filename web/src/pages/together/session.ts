@@ -1,63 +1,79 @@
-/** The room that this tab is in, if any. It goes on while the reader looks at other pages. */
+/** Something that this tab takes part in: a worker with its notes, which goes on while the reader looks at other pages. */
 
-import { type LentLinks, lendLinks } from "flambeau/peers";
 import { WorkerClient } from "flambeau/worker";
 import { messageOf } from "../../work/errors.js";
 import { Changes } from "../../work/store.js";
-import type { Order, TogetherNote, TogetherQuestions } from "./messages.js";
-import { emptyRecord, noted, type Record } from "./record.js";
 
-class Session {
+/** What such a worker is asked: to take part until it is over, and to leave. */
+export type PartQuestions<Order> = {
+  train: { ask: Order; answer: unknown };
+  leave: { ask: undefined; answer: unknown };
+};
+
+/** Milliseconds that a worker may take to leave. */
+const PATIENCE = 3000;
+
+export class Session<Record, Order, Note> {
   readonly changes = new Changes();
-  /** Of the last room, also when the tab has left it. */
+  /** Of the last time, also when the tab has left. */
   record: Record | undefined;
   error: string | undefined;
-  #worker: WorkerClient<TogetherQuestions, TogetherNote> | undefined;
-  #links: LentLinks | undefined;
+  #worker: WorkerClient<PartQuestions<Order>, Note> | undefined;
+  #ended: () => void = () => undefined;
 
-  /** Is the tab in a room, or about to enter one? */
+  constructor(
+    readonly makeWorker: () => Worker,
+    readonly empty: () => Record,
+    /** The record after a note; after nothing else when the tab has left. */
+    readonly noted: (record: Record, note: Note | undefined) => Record,
+  ) {}
+
+  /** Does the tab take part, or is it about to? */
   get isOn(): boolean {
     return this.#worker !== undefined;
   }
 
-  /** Enters a room and trains until the tab leaves. */
-  async enter(order: Omit<Order, "links">): Promise<void> {
-    this.leave();
-    this.record = emptyRecord();
+  /** Takes part until it is over. `ended` is called when the worker is no longer needed. */
+  async start(order: Order, transfer: Transferable[] = [], ended: () => void = () => undefined): Promise<void> {
+    this.#end();
+    this.record = this.empty();
     this.error = undefined;
-    const links = lendLinks();
-    const worker = new WorkerClient<TogetherQuestions, TogetherNote>(
-      new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "together" }),
-      {
-        onNote: (note) => {
-          if (this.record !== undefined) this.record = noted(this.record, note);
-          this.changes.changed(note.kind !== "told");
-        },
-      },
-    );
+    const worker = new WorkerClient<PartQuestions<Order>, Note>(this.makeWorker(), { onNote: (note) => this.#note(note) });
     this.#worker = worker;
-    this.#links = links;
+    this.#ended = ended;
     this.changes.changed(true);
     try {
-      await worker.ask("train", { ...order, links: links.port }, [links.port]);
+      await worker.ask("train", order, transfer);
     } catch (error) {
-      // Left, or in another room by now.
+      // Left, or at something else by now.
       if (this.#worker !== worker) return;
       this.error = messageOf(error);
     }
-    if (this.#worker === worker) this.leave();
+    if (this.#worker === worker) this.#end();
   }
 
-  /** Leaves the room: the links end, which the others see at once. */
+  /** Leaves, with a word to the others. */
   leave(): void {
     const worker = this.#worker;
+    if (worker === undefined) return;
+    worker.ask("leave", undefined).catch(() => undefined);
+    setTimeout(() => {
+      if (this.#worker === worker) this.#end();
+    }, PATIENCE);
+  }
+
+  #note(note: Note | undefined): void {
+    if (this.record !== undefined) this.record = this.noted(this.record, note);
+    this.changes.changed();
+  }
+
+  #end(): void {
+    const worker = this.#worker;
     this.#worker = undefined;
-    this.#links?.end();
-    this.#links = undefined;
     worker?.end();
-    if (this.record !== undefined) this.record = { ...this.record, loading: undefined };
+    this.#ended();
+    this.#ended = () => undefined;
+    this.#note(undefined);
     this.changes.changed(true);
   }
 }
-
-export const session = new Session();

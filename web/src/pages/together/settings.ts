@@ -15,8 +15,12 @@ export interface RoomSettings {
   inner: number;
 }
 
+/** With whom a tab trains. */
+export type Way = "room" | "flower";
+
 /** What a tab brings along. */
 export interface OwnSettings {
+  way: Way;
   /** What the others call this tab. */
   name: string;
   /** The classes that it has pictures of. */
@@ -52,6 +56,7 @@ export const roomSchema: Schema<RoomSettings> = {
 };
 
 export const ownSchema: Schema<OwnSettings> = {
+  way: choice(["room", "flower"], "room"),
   name: text(),
   classes: someClasses,
   items: integer(2000, 1, 60_000),

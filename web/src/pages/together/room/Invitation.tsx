@@ -1,11 +1,11 @@
 /** The room's link, for those who are to come. */
 
-import { Loaded } from "../../app/Loaded.js";
-import { shareLink } from "../../app/route.js";
-import { Button, LinkToCopy, Panel, useCopy } from "../../ui/index.js";
-import { roomSchema, type RoomSettings } from "./settings.js";
+import { Loaded } from "../../../app/Loaded.js";
+import { shareLink } from "../../../app/route.js";
+import { Button, LinkToCopy, Panel, useCopy } from "../../../ui/index.js";
+import { roomSchema, type RoomSettings } from "../settings.js";
 
-const loadQrCode = () => import("../../ui/QrCode.js");
+const loadQrCode = () => import("../../../ui/QrCode.js");
 
 export function Invitation({ settings }: { settings: RoomSettings }) {
   const { copied, copy } = useCopy();

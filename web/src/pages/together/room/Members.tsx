@@ -1,21 +1,18 @@
 /** The room as it is: the common model's accuracy, everybody's losses, who is there, and what has left this tab. */
 
 import { useMemo } from "react";
-import { Figures, LineChart, Panel, type Series, Table, write } from "../../ui/index.js";
-import { type Member, nameOf, type Record, wordsOf } from "./record.js";
-import type { RoomSettings } from "./settings.js";
+import { Figures, Panel, type Series, Table, write } from "../../../ui/index.js";
+import { type Member, nameOf, type RoomRecord, wordsOf } from "./record.js";
+import { AccuracyChart, Events, LossChart } from "../Layout.js";
+import type { RoomSettings } from "../settings.js";
 
 /** Colours of the theme. */
 const COLOURS = 6;
 /** Curves that one can still tell apart: those of the members that were there last. */
 const MOST_CURVES = 12;
 
-const wholePercent = (part: number) => `${Math.round(100 * part)} %`;
-/** Rounds are counted: there is none between two. */
-const wholeRound = (round: number) => (Number.isInteger(round) ? String(round) : "");
-
 /** How this tab's model does by itself, and the common one. */
-export function Accuracy({ record }: { record: Record }) {
+export function Accuracy({ record }: { record: RoomRecord }) {
   const { rounds, about } = record;
   const series = useMemo((): readonly Series[] => {
     const x = rounds.map(({ round }) => round);
@@ -30,14 +27,7 @@ export function Accuracy({ record }: { record: Record }) {
       title="The common model"
       note={last === undefined ? undefined : `${write.percent(last.together)} after ${write.counted(last.round, "round")}`}
     >
-      <LineChart
-        label="Accuracy by round: the common model, and this tab's own before each round"
-        series={series}
-        xName="round"
-        write={wholePercent}
-        writeX={wholeRound}
-        range={[0, 1]}
-      />
+      <AccuracyChart label="Accuracy by round: the common model, and this tab's own before each round" series={series} />
       <p className="panel-note">
         Read right of {write.count(about?.tested ?? 0)} test pictures of all classes, which nobody trains on. Between rounds each
         tab's model forgets what its own pictures lack; a round brings it back.
@@ -47,7 +37,7 @@ export function Accuracy({ record }: { record: Record }) {
 }
 
 /** Each member's loss on its own pictures, as it tells it. */
-export function Losses({ record }: { record: Record }) {
+export function Losses({ record }: { record: RoomRecord }) {
   const series = useMemo((): readonly Series[] => {
     const shown = record.members.filter(({ losses }) => losses.length > 0).slice(-MOST_CURVES);
     return shown.map((member) => ({
@@ -60,7 +50,7 @@ export function Losses({ record }: { record: Record }) {
   }, [record]);
   return (
     <Panel title="Everybody's loss" note="on pictures of their own">
-      <LineChart label="The members' losses by round" series={series} xName="round" writeX={wholeRound} range={[0, undefined]} />
+      <LossChart label="The members' losses by round" series={series} />
     </Panel>
   );
 }
@@ -71,7 +61,7 @@ function stateOf({ isHere, why }: Member): string {
 }
 
 /** Who is in the group, and who was. */
-export function MembersTable({ record }: { record: Record }) {
+export function MembersTable({ record }: { record: RoomRecord }) {
   const { members } = record;
   const count = members.filter(({ isHere }) => isHere).length;
   return (
@@ -93,20 +83,13 @@ export function MembersTable({ record }: { record: Record }) {
           { name: "State", cell: stateOf },
         ]}
       />
-      {record.events.length > 0 && (
-        <ul className="together-events" aria-label="What has happened">
-          {record.events.map((event, place) => (
-            // The newest stands first: its place from the end is its own.
-            <li key={record.events.length - place}>{wordsOf(record, event)}</li>
-          ))}
-        </ul>
-      )}
+      <Events events={record.events.map((event) => wordsOf(record, event))} />
     </Panel>
   );
 }
 
 /** What has gone out of this tab, and what has not. */
-export function Sent({ record, settings }: { record: Record; settings: RoomSettings }) {
+export function Sent({ record, settings }: { record: RoomRecord; settings: RoomSettings }) {
   const { about } = record;
   const last = record.rounds.at(-1);
   return (

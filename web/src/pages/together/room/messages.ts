@@ -1,9 +1,10 @@
-/** What the page Together and its worker say to each other. */
+/** What the page Together and the worker of a room say to each other. */
 
 import type { DeviceInfo } from "flambeau";
-import type { Used } from "../../app/device.js";
-import type { DataSource } from "../../work/messages.js";
-import type { OwnSettings, RoomSettings } from "./settings.js";
+import type { Used } from "../../../app/device.js";
+import type { DataSource } from "../../../work/messages.js";
+import type { PartQuestions } from "../session.js";
+import type { OwnSettings, RoomSettings } from "../settings.js";
 import type { Introduction, Telling } from "./tellings.js";
 
 /** What the worker is to do. */
@@ -36,7 +37,7 @@ export interface Round {
 }
 
 /** What the worker tells. */
-export type TogetherNote =
+export type RoomNote =
   | { kind: "loading"; label: string; part: number | undefined }
   | { kind: "entered"; own: string; info: DeviceInfo; parameters: number; tested: number; introduction: Introduction }
   /** This tab is in the group, whose model is now its own. */
@@ -47,8 +48,4 @@ export type TogetherNote =
   /** The others have gone on without this tab: it asks to be let in again. */
   | { kind: "behind"; why: string };
 
-export type TogetherQuestions = {
-  /** Enters the room and trains; answered when the tab has left. */
-  train: { ask: Order; answer: unknown };
-  leave: { ask: undefined; answer: unknown };
-};
+export type RoomQuestions = PartQuestions<Order>;

@@ -1,8 +1,8 @@
 /** What has become of a room, as its notes tell: members, curves, bytes. */
 
 import type { DeviceInfo } from "flambeau";
-import * as write from "../../ui/write.js";
-import type { Round, TogetherNote } from "./messages.js";
+import * as write from "../../../ui/write.js";
+import type { Round, RoomNote } from "./messages.js";
 import type { Introduction } from "./tellings.js";
 
 /** A tab of the room that is or was a member. */
@@ -26,7 +26,7 @@ export interface Event {
   what: string;
 }
 
-export interface Record {
+export interface RoomRecord {
   loading: { label: string; part: number | undefined } | undefined;
   /** This tab's number in the room. */
   own: string | undefined;
@@ -40,7 +40,7 @@ export interface Record {
 /** The most that is kept: of members, who may come and go without end, and of what happened. */
 const [MOST_MEMBERS, MOST_EVENTS] = [200, 100];
 
-export const emptyRecord = (): Record => ({
+export const emptyRecord = (): RoomRecord => ({
   loading: { label: "Starting", part: undefined },
   own: undefined,
   about: undefined,
@@ -50,14 +50,14 @@ export const emptyRecord = (): Record => ({
 });
 
 /** What a member is called: its own name, or the first letters of its number. */
-export function nameOf({ members, own }: Record, peer: string): string {
+export function nameOf({ members, own }: RoomRecord, peer: string): string {
   if (peer === own) return "this tab";
   const name = members.find((member) => member.peer === peer)?.introduction?.name ?? "";
   return name === "" ? peer.slice(0, 6) : name;
 }
 
 /** An event in words. Names may come later than what happened. */
-export const wordsOf = (record: Record, { peer, what }: Event): string =>
+export const wordsOf = (record: RoomRecord, { peer, what }: Event): string =>
   peer === undefined ? what : `${nameOf(record, peer)} ${what}.`;
 
 /** The members with one of them changed, or added. */
@@ -72,14 +72,14 @@ function changed(members: readonly Member[], peer: string, change: (member: Memb
 const here = (members: readonly Member[], peers: readonly string[]) =>
   peers.reduce((all, peer) => changed(all, peer, (member) => ({ ...member, isHere: true, why: "" })), members);
 
-const withEvent = ({ events }: Record, what: string, peer?: string): readonly Event[] =>
+const withEvent = ({ events }: RoomRecord, what: string, peer?: string): readonly Event[] =>
   [{ peer, what }, ...events].slice(0, MOST_EVENTS);
 
 const withLoss = (member: Member, round: number, loss: number): Member =>
   member.rounds.at(-1) === round ? member : { ...member, rounds: [...member.rounds, round], losses: [...member.losses, loss] };
 
 /** The record after a note. */
-export function noted(record: Record, note: TogetherNote): Record {
+export function noted(record: RoomRecord, note: RoomNote): RoomRecord {
   switch (note.kind) {
     case "loading":
       return { ...record, loading: { label: note.label, part: note.part } };

@@ -1,6 +1,6 @@
 /** What members of a room tell each other beside their updates: who they are and how they do. Whoever knows the room can tell anything. */
 
-import { MOST_LETTERS } from "./settings.js";
+import { MOST_LETTERS } from "../settings.js";
 
 /** Who a member is: its name, the classes that it has pictures of, and how many pictures. */
 export interface Introduction {

@@ -1,17 +1,17 @@
-/** The worker of the page Together: enters a room, trains on a share of its own, and makes rounds with the others. */
+/** The worker of a room: enters a room, trains on a share of its own, and makes rounds with the others. */
 
 import { DataLoader, init, manualSeed, type nn, optim, type Tensor } from "flambeau";
 import { diloco, join, type Room, type Together } from "flambeau/peers";
 import { answerQuestions } from "flambeau/worker";
-import { assess } from "../../work/assess.js";
-import { messageOf } from "../../work/errors.js";
-import { MODELS, readLayers } from "../../work/layers.js";
-import type { DataSet } from "../../work/messages.js";
-import { buildModel } from "../../work/model.js";
-import { outcomeOf } from "../../work/objective.js";
-import { hostArrays, openSet, toInput } from "../../work/sets.js";
-import type { Order, TogetherNote, TogetherQuestions } from "./messages.js";
-import { shareOf } from "./share.js";
+import { assess } from "../../../work/assess.js";
+import { messageOf } from "../../../work/errors.js";
+import { MODELS, readLayers } from "../../../work/layers.js";
+import type { DataSet } from "../../../work/messages.js";
+import { buildModel } from "../../../work/model.js";
+import { outcomeOf } from "../../../work/objective.js";
+import { hostArrays, openSet, toInput } from "../../../work/sets.js";
+import type { Order, RoomNote, RoomQuestions } from "./messages.js";
+import { shareOf } from "../share.js";
 import { readTelling, writeTelling } from "./tellings.js";
 
 /** Test pictures that the models are measured by. */
@@ -121,7 +121,7 @@ async function train({ device, server, links, source, settings, own, seed }: Ord
   }
 }
 
-const tell: (note: TogetherNote) => void = answerQuestions<TogetherQuestions, TogetherNote>({
+const tell: (note: RoomNote) => void = answerQuestions<RoomQuestions, RoomNote>({
   train: async (order) => {
     try {
       await train(order);
