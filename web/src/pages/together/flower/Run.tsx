@@ -30,8 +30,8 @@ export function ProtectPanel({ protect, change }: { protect: Protect | undefined
         </div>
       )}
       <p className="panel-note">
-        What noise hides, and what it costs, is the ε that the page counts after each round: the smaller, the better hidden are
-        all pictures of this tab together.
+        The page counts ε after each round: the smaller it is, the better all pictures of this tab together are hidden. Noise
+        costs accuracy, the more so the fewer take part.
       </p>
     </Panel>
   );
