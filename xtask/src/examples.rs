@@ -52,7 +52,7 @@ const RUNS: &[Run] = &[
     run("maml", &[], Place::Cpu),
     run("ensemble", &[], Place::Cpu),
     // Megabytes that the device may have, and steps: it checks that it stays within them, and its losses.
-    run("out_of_core", &["8", "3"], Place::Cpu),
+    run("out_of_core", &["12", "6"], Place::Cpu),
 ];
 
 /// Builds all of them once, and runs the table.
