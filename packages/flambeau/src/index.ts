@@ -18,6 +18,8 @@ export {
   type InitOptions,
   type Memory,
   type Stats,
+  type Trace,
+  type TracedKernel,
 } from "./device.js";
 /** Data sets: idx, CSV and pictures in host memory, and loaders that make batches of them. */
 export * as data from "./data.js";
