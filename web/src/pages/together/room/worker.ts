@@ -1,6 +1,6 @@
 /** The worker of a room: enters a room, trains on a share of its own, and makes rounds with the others. */
 
-import { DataLoader, init, manualSeed, type nn, optim, type Tensor } from "flambeau";
+import { DataLoader, init, manualSeed, type nn, optim, scope, type Tensor, tensor } from "flambeau";
 import { diloco, join, type Room, type Together } from "flambeau/peers";
 import { answerQuestions } from "flambeau/worker";
 import { assess } from "../../../work/assess.js";
@@ -41,17 +41,23 @@ async function takeSteps(
   model: nn.Sequential,
   optimizer: optim.Optimizer,
 ): Promise<number> {
-  let sum = 0;
+  // The losses are added up on the device: reading each would make every step wait for it.
+  let total = tensor(0).keep();
   for (let step = 0; step < steps && !hasLeft; step += 1) {
     const [items, y] = (await batches.next()).value;
     if (items === undefined || y === undefined) throw new Error("a batch is items and labels");
-    const { loss } = outcomeOf(model.forward(toInput(items)), y);
-    loss.backward();
-    optimizer.step();
-    optimizer.zeroGrad();
-    sum += await loss.item();
-    loss.dispose();
+    const before = total;
+    total = scope(() => {
+      const { loss } = outcomeOf(model.forward(toInput(items)), y);
+      loss.backward();
+      optimizer.step();
+      optimizer.zeroGrad();
+      return before.add(loss.detach()).keep();
+    });
+    before.dispose();
   }
+  const sum = await total.item();
+  total.dispose();
   return sum / steps;
 }
 
