@@ -24,6 +24,9 @@ const MAX_SEARCH: usize = 512;
 /// How many nodes lie at most between a value per row that is stored and the reduction it comes from.
 pub(super) const MAX_LOOKBACK: usize = 12;
 
+/// A value this many times smaller than another costs nothing beside it.
+pub(super) const SMALL: usize = 8;
+
 /// How the coordinates of a node are found from those of its kernel: a chain of views, innermost step last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
@@ -145,8 +148,12 @@ pub(super) struct Fuser<'a> {
     /// Needed in memory by a structured op, a gather, or the caller.
     pub required: Vec<bool>,
     pub consumers: Vec<Vec<u32>>,
-    outer: u32,
+    pub outer: u32,
     search: Search,
+    /// The kernel that values are computed in which are made of a reduction.
+    pub ends: FxHashMap<u32, u32>,
+    /// The kernel that the last single number made of what is in memory is computed in.
+    pub singles: Option<u32>,
     /// May a reduction whose result other kernels use too be part of a kernel that makes something of it?
     pub together: bool,
     /// Did that question come up?
@@ -237,6 +244,8 @@ impl<'a> Fuser<'a> {
             consumers,
             outer,
             search: Search::default(),
+            ends: FxHashMap::default(),
+            singles: None,
             together,
             had_choice: false,
             hopeful,
@@ -426,7 +435,53 @@ impl Fuser<'_> {
     }
 
     /// Would storing the node from inside the kernel make the kernel wait for itself?
+    ///
+    /// A search from the kernel back finds it soon where the kernel needs little, as one that blends statistics at a step's end does;
+    /// one from the node on, where few need what it gives.
     pub(super) fn makes_cycle(&mut self, index: u32, group: u32) -> bool {
+        self.waits_for(index, group).or_else(|| self.is_waited_for_by(index, group)).unwrap_or(true)
+    }
+
+    /// Does the kernel read what other kernels make of the node? None if there is too much to look at.
+    fn waits_for(&mut self, index: u32, group: u32) -> Option<bool> {
+        self.search.start(2 * self.graph.nodes.len(), self.fusion.groups.len());
+        // Nodes with whether another kernel stands between them and the kernel.
+        let mut stack: Vec<(u32, bool)> = self.outputs_of(group).map(|node| (node, false)).collect();
+        let mut seen = 0;
+        while let Some((node, outside)) = stack.pop() {
+            if node == index && outside {
+                return Some(true);
+            }
+            // Nodes come after those they need.
+            let mark = 2 * node + u32::from(outside);
+            if node <= index || !Search::see(self.search.number, &mut self.search.nodes, mark) {
+                continue;
+            }
+            seen += 1;
+            if seen > MAX_SEARCH {
+                return None;
+            }
+            let outside = match self.fusion.roles[node as usize] {
+                Role::Member { group: other, .. } if other != group => {
+                    if Search::see(self.search.number, &mut self.search.groups, other) {
+                        stack.extend(self.outputs_of(other).map(|node| (node, true)));
+                    }
+                    true
+                }
+                Role::Structured => true,
+                _ => outside,
+            };
+            stack.extend(self.graph.nodes[node as usize].inputs.iter().map(|input| (input.node, outside)));
+        }
+        Some(false)
+    }
+
+    fn outputs_of(&self, group: u32) -> impl Iterator<Item = u32> + use<'_> {
+        self.fusion.groups[group as usize].outputs.iter().map(|&(node, _)| node)
+    }
+
+    /// Do other kernels make of the node what the kernel reads? None if there is too much to look at.
+    fn is_waited_for_by(&mut self, index: u32, group: u32) -> Option<bool> {
         // Nodes with whether another kernel stands between them and the node.
         let mut stack = vec![(index, false)];
         self.search.start(2 * self.graph.nodes.len(), self.fusion.groups.len());
@@ -436,7 +491,7 @@ impl Fuser<'_> {
                 let role = self.fusion.roles[consumer as usize];
                 if matches!(role, Role::Member { group: other, .. } if other == group) {
                     if outside {
-                        return true;
+                        return Some(true);
                     }
                     continue;
                 }
@@ -447,17 +502,16 @@ impl Fuser<'_> {
                 }
                 seen += 1;
                 if seen > MAX_SEARCH {
-                    return true;
+                    return None;
                 }
                 if let Role::Member { group: other, .. } = role
                     && Search::see(self.search.number, &mut self.search.groups, other)
                 {
-                    let outputs = &self.fusion.groups[other as usize].outputs;
-                    stack.extend(outputs.iter().map(|&(node, _)| (node, true)));
+                    stack.extend(self.outputs_of(other).map(|node| (node, true)));
                 }
                 stack.push((consumer, outside));
             }
         }
-        false
+        Some(false)
     }
 }

@@ -19,6 +19,7 @@ mod dump;
 mod epilogue;
 pub(crate) mod expand;
 mod explain;
+mod few;
 mod fuse;
 pub(crate) mod graph;
 mod kernel_inputs;

@@ -1,13 +1,11 @@
 //! Which nodes are rematerialised: computed again by every kernel that uses them, instead of being written to memory for them.
 
-use super::fuse::{Fuser, MAX_BINDINGS, MAX_OPS, Role, Use};
+use super::fuse::{Fuser, MAX_BINDINGS, MAX_OPS, Role, SMALL, Use};
 use super::graph::Ref;
 use crate::op::Op;
 
 /// Ops that a kernel computes again rather than have their result in memory.
 const MAX_RECOMPUTED: usize = 4;
-/// A value this many times smaller than another costs nothing beside it.
-const SMALL: usize = 8;
 
 impl Fuser<'_> {
     /// Lets every kernel that uses a node compute it again, if it is a few cheap ops, and that makes no kernel read
@@ -22,13 +20,15 @@ impl Fuser<'_> {
             let read: usize = new().map(|&leaf| graph.meta(leaf).numel()).filter(|n| n * SMALL > numel).sum();
             let direct = || graph.nodes[index as usize].inputs.iter().map(|&input| graph.base(input));
             let unread = direct().filter(|&base| !self.is_source(base) && !group.inputs.contains(&base));
-            // The leaves are read in its place if all between them and it is computed again, too.
-            let bound =
-                if self.hopeful { 0 } else { group.inputs.len() + unread.count() + group.outputs.len() };
+            // They take its place.
+            let bound_beside =
+                group.inputs.len() - usize::from(group.inputs.contains(&own)) + group.outputs.len();
+            // The leaves are read if all between them and it is computed again, too.
+            let bound = if self.hopeful { 0 } else { bound_beside + unread.count() };
             read <= numel
                 && bound <= MAX_BINDINGS
                 && group.ops + MAX_RECOMPUTED <= MAX_OPS
-                && group.inputs.len() + new().count() + group.outputs.len() <= MAX_BINDINGS
+                && bound_beside + new().count() <= MAX_BINDINGS
         };
         if !uses.iter().all(pays) {
             return false;
@@ -47,6 +47,16 @@ impl Fuser<'_> {
         true
     }
 
+    /// The value of fewer bytes that a node is a cast of: if one of the two is to be in memory, then that one.
+    fn narrower(&self, index: u32) -> Option<Ref> {
+        let node = &self.graph.nodes[index as usize];
+        let base = self.graph.base(*node.inputs.first()?);
+        let (from, to) = (self.graph.meta(base), &node.outputs[0]);
+        let is_narrower =
+            from.numel() == to.numel() && from.dtype.is_float() && from.dtype.size() < to.dtype.size();
+        (matches!(node.op, Some(Op::Cast)) && is_narrower && !self.is_source(base)).then_some(base)
+    }
+
     /// What a node is computed from by a few cheap ops, if all of that will be in memory or is small.
     fn leaves(&self, index: u32) -> Option<Vec<Ref>> {
         let graph = self.graph;
@@ -58,6 +68,9 @@ impl Fuser<'_> {
         };
         if !graph.nodes[index as usize].op.as_ref().is_some_and(is_cheap) {
             return None;
+        }
+        if let Some(narrow) = self.narrower(index) {
+            return Some(vec![narrow]);
         }
         let (mut stack, mut leaves, mut ops) = (vec![index], Vec::new(), 0);
         while let Some(node) = stack.pop() {

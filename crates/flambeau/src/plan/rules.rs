@@ -12,9 +12,11 @@ pub(crate) enum Rule {
     LookedThrough,
     StoredView,
     StoredForWindows,
+    EndsReduction,
     JoinsOnlyReader,
     Recomputed,
     StoredByReader,
+    JoinsSingles,
     StartsKernel,
 }
 
@@ -28,9 +30,11 @@ impl Rule {
             Rule::LookedThrough => "looked through by readers",
             Rule::StoredView => "a view or source stored on demand",
             Rule::StoredForWindows => "stored for windows that overlap",
+            Rule::EndsReduction => "computed with the reduction that it is made of",
             Rule::JoinsOnlyReader => "joins its only reader",
             Rule::Recomputed => "recomputed by each reader",
             Rule::StoredByReader => "computed and stored by a reader",
+            Rule::JoinsSingles => "computed with other single numbers",
             Rule::StartsKernel => "starts a kernel",
         }
     }
@@ -61,12 +65,15 @@ const RULES: &[(Rule, Apply)] = &[
     (Rule::LookedThrough, |fuser, node| fuser.is_transparent(node) && !node.required),
     (Rule::StoredView, |fuser, node| fuser.is_transparent(node) && fuser.start_kernel(node.index)),
     (Rule::StoredForWindows, |fuser, node| fuser.repeats_in_windows(node) && fuser.start_kernel(node.index)),
+    (Rule::EndsReduction, |fuser, node| node.fuse && !node.required && fuser.ends_reduction(node)),
     (Rule::JoinsOnlyReader, |fuser, node| node.fuse && !node.required && fuser.join_only_reader(node)),
     (Rule::Recomputed, |fuser, node| {
         node.fuse && !node.required && fuser.recompute_in_readers(node.index, &node.uses)
     }),
     (Rule::StoredByReader, |fuser, node| node.fuse && fuser.join_a_reader_that_stores_it(node)),
-    (Rule::StartsKernel, |fuser, node| fuser.start_kernel(node.index)),
+    (Rule::EndsReduction, |fuser, node| node.fuse && fuser.join_others_of_its_reduction(node)),
+    (Rule::JoinsSingles, |fuser, node| node.fuse && fuser.join_single_numbers(node)),
+    (Rule::StartsKernel, |fuser, node| fuser.start_kernel_for_others(node.index)),
 ];
 
 impl Fuser<'_> {

@@ -87,11 +87,12 @@ fn of_perceptrons_in_pieces() {
                 Tensor::zeros([2048], (DType::I32, &device)),
             );
             let estimate = compare("MLP", model, optimizer, batches(x, y, 2048), pieces, classify);
-            assert_eq!(estimate.parameters, 4 * (32 * 512 + 512 + 512 * 10 + 10));
-            assert_eq!(
-                estimate.optimizer,
-                if device.is_cpu() { 2 * estimate.parameters } else { estimate.optimizer }
-            );
+            let numbers: u64 = 32 * 512 + 512 + 512 * 10 + 10;
+            assert_eq!(estimate.parameters, 4 * numbers);
+            if device.is_cpu() {
+                // All parameters' states lie together, in whole fours.
+                assert_eq!(estimate.optimizer, 2 * 4 * numbers.next_multiple_of(4));
+            }
             assert!(estimate.peak < last, "pieces make it smaller");
             last = estimate.peak;
         }

@@ -336,6 +336,7 @@ fn what_hoped_to_bind_fewer_buffers_is_done_again() {
     check(
         "
         x = f32 8
+        y = f32 8
         p1 = f32 8
         p2 = f32 8
         p3 = f32 8
@@ -344,8 +345,8 @@ fn what_hoped_to_bind_fewer_buffers_is_done_again() {
         q2 = f32 8
         q3 = f32 8
         q4 = f32 8
-        m1 = mul x 2
-        m2 = mul x 3
+        m1 = mul x y
+        m2 = add x y
         r = add m1 m2
         a1 = add x p1
         a2 = add a1 p2
@@ -361,11 +362,11 @@ fn what_hoped_to_bind_fewer_buffers_is_done_again() {
         → a b c
         ",
         "
-        0 fused [8]: v0 = i0[1]; v1 = d1; v2 = mul v0 v1; v3 = d0; v4 = mul v0 v3; v5 = add v2 v4; v6 = sin v5; b4[1] = v6; b2[1] = v5; b1[1] = v2; b0[1] = v4
-        1 fused [8]: v0 = i0[1]; v1 = i4[1]; v2 = add v0 v1; v3 = i3[1]; v4 = add v2 v3; v5 = i2[1]; v6 = add v4 v5; v7 = i1[1]; v8 = add v6 v7; v9 = b2[1]; v10 = add v8 v9; b3[1] = v10
-        2 fused [8]: v0 = b1[1]; v1 = i8[1]; v2 = add v0 v1; v3 = i7[1]; v4 = add v2 v3; v5 = i6[1]; v6 = add v4 v5; v7 = i5[1]; v8 = add v6 v7; v9 = b0[1]; v10 = add v8 v9; b5[1] = v10
+        0 fused [8]: v0 = i1[1]; v1 = i0[1]; v2 = mul v0 v1; v3 = add v0 v1; v4 = add v2 v3; v5 = sin v4; b4[1] = v5; b2[1] = v4; b1[1] = v2; b0[1] = v3
+        1 fused [8]: v0 = i1[1]; v1 = i5[1]; v2 = add v0 v1; v3 = i4[1]; v4 = add v2 v3; v5 = i3[1]; v6 = add v4 v5; v7 = i2[1]; v8 = add v6 v7; v9 = b2[1]; v10 = add v8 v9; b3[1] = v10
+        2 fused [8]: v0 = b1[1]; v1 = i9[1]; v2 = add v0 v1; v3 = i8[1]; v4 = add v2 v3; v5 = i7[1]; v6 = add v4 v5; v7 = i6[1]; v8 = add v6 v7; v9 = b0[1]; v10 = add v8 v9; b5[1] = v10
         memory: b0 f32×8 slot 2, b1 f32×8 slot 1, b2 f32×8 slot 0, b3 f32×8 result, b4 f32×8 result, b5 f32×8 result
-        results: b3, b4, b5 of 25 nodes
+        results: b3, b4, b5 of 24 nodes
         ",
     );
 }

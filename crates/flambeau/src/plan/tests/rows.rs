@@ -253,3 +253,40 @@ fn a_value_used_inside_and_after_a_reduction() {
         ",
     );
 }
+
+#[test]
+fn what_columns_are_normalised_with_ends_their_statistics() {
+    check(
+        "
+        x = f32 16 2 1024
+        w = f32 1 2 1
+        old = f32 1 2 1
+        n = f32 1
+        s = sum_keepdim(0 2) x
+        m = mul s 3
+        c = sub x m
+        q = mul c c
+        v1 = sum_keepdim(0 2) q
+        v = mul v1 3
+        new = add old v
+        r = rsqrt v
+        k = mul r w
+        y1 = mul c k
+        y = exp y1
+        z1 = mul y r
+        z = sum_keepdim(0 2) z1
+        count = add n 1
+        again = add n 2
+        → y z new count again
+        ",
+        "
+        0 fused [2 | 16 1024]: v0 = i1[1024 2048 1]; v1 = sum v0; v2 = d1; v3 = mul v1 v2; b0[1 0 0] = v3
+        1 fused [2 | 16 1024]: v0 = i2[1 0 0]; v1 = i1[1024 2048 1]; v2 = b0[1 0 0]; v3 = sub v1 v2; v4 = mul v3 v3; v5 = sum v4; v6 = d0; v7 = mul v5 v6; v8 = add v0 v7; v9 = rsqrt v7; v10 = i0[1 0 0]; v11 = mul v9 v10; b5[1 0 0] = v8; b2[1 0 0] = v11; b1[1 0 0] = v9
+        2 fused [16 2 1024]: v0 = i1[2048 1024 1]; v1 = b0[0 1 0]; v2 = sub v0 v1; v3 = b2[0 1 0]; v4 = mul v2 v3; v5 = exp v4; b3[2048 1024 1] = v5
+        3 fused [2 | 16 1024]: v0 = b3[1024 2048 1]; v1 = b1[1 0 0]; v2 = mul v0 v1; v3 = sum v2; b4[1 0 0] = v3
+        4 fused []: v0 = i3[]; v1 = d3; v2 = add v0 v1; v3 = d2; v4 = add v0 v3; b7[] = v2; b6[] = v4
+        memory: b0 f32×2 slot 0, b1 f32×2 slot 2, b2 f32×2 slot 1, b3 f32×32768 result, b4 f32×2 result, b5 f32×2 result, b6 f32×1 result, b7 f32×1 result
+        results: b3, b4, b5, b6, b7 of 26 nodes
+        ",
+    );
+}
