@@ -1,6 +1,8 @@
 //! Normalisation. One rule serves all: with x̂ the normalised values, r the reciprocal of their standard deviation and
 //! means over the normalised dimensions, the derivative with respect to x is r (h − mean h − x̂ · mean(h x̂)), where h
-//! is the gradient times the weight.
+//! is the gradient g times the weight w. Where all that is normalised together has one weight, as a channel of batch norm has,
+//! the means of h are those of g times w, and these are the bias's and the weight's gradients, too: with c = x − mean it is
+//! r w (g − mean g) − c · r³ w · mean(g c), for which the gradient is gone over twice, and nothing of x's size is kept but x.
 
 use crate::autograd::{Autocast, Saves, is_grad_enabled, no_grad};
 use crate::dtype::DType;
@@ -62,11 +64,18 @@ impl Normalization {
     ) -> Result<(Tensor, Option<Tensor>, Tensor)> {
         let (mean, var) = no_grad(|| self.moments(&wide(x)?))?;
         let scale = no_grad(|| var.try_add(self.eps)?.try_rsqrt())?;
+        let is_one = |given: Option<&Tensor>| {
+            given.is_none_or(|given| self.dims.iter().all(|&d| given.shape()[d as usize] == 1))
+        };
+        let one_weight = is_one(weight) && is_one(bias);
         let forward = || {
-            let mut y = self.apply(&wide(x)?, mean.as_ref(), &scale)?;
-            if let Some(weight) = weight {
-                y = y.try_mul(weight)?;
-            }
+            let mut y = match weight {
+                Some(weight) if one_weight => {
+                    self.apply(&wide(x)?, mean.as_ref(), &scale.try_mul(weight)?)?
+                }
+                Some(weight) => self.apply(&wide(x)?, mean.as_ref(), &scale)?.try_mul(weight)?,
+                None => self.apply(&wide(x)?, mean.as_ref(), &scale)?,
+            };
             if let Some(bias) = bias {
                 y = y.try_add(bias)?;
             }
@@ -89,8 +98,31 @@ impl Normalization {
                 }
                 false => (centered.then(|| v.input(2).clone()), v.input(1).clone()),
             };
-            let normalized = this.apply(x, mean.as_ref(), &scale)?;
             let mut grads = vec![None; 5];
+            let to_x = |gradient: Tensor| as_given(gradient, v.input(0).dtype()).map(Some);
+            let to = |input: usize, gradient: &Tensor| {
+                as_given(summed_to(gradient, v.input(input).shape())?, v.input(input).dtype()).map(Some)
+            };
+            if let (true, Some(mean)) = (one_weight, &mean) {
+                let centered = x.try_sub(mean)?;
+                let sum = |x: &Tensor| x.try_sum_keepdim(&this.dims[..]);
+                let (of_g, along) = (sum(g)?, sum(&g.try_mul(&centered)?)?.try_mul(&scale)?);
+                if v.needs[0] {
+                    let share = of_g.numel() as f64 / x.numel() as f64;
+                    let slope = if weighted { scale.try_mul(v.input(3))? } else { scale.clone() };
+                    let rest = g.try_sub(&of_g.try_mul(share)?)?.try_mul(&slope)?;
+                    let bend = along.try_mul(share)?.try_mul(&scale)?.try_mul(&slope)?;
+                    grads[0] = to_x(rest.try_sub(&centered.try_mul(&bend)?)?)?;
+                }
+                if v.needs[3] {
+                    grads[3] = to(3, &along)?;
+                }
+                if v.needs[4] {
+                    grads[4] = to(4, &of_g)?;
+                }
+                return Ok(grads);
+            }
+            let normalized = this.apply(x, mean.as_ref(), &scale)?;
             if v.needs[0] {
                 let h = if weighted { g.try_mul(v.input(3))? } else { g.clone() };
                 let along = h.try_mul(&normalized)?.try_mean_keepdim(&this.dims[..])?;
@@ -98,15 +130,13 @@ impl Normalization {
                 if centered {
                     rest = rest.try_sub(&h.try_mean_keepdim(&this.dims[..])?)?;
                 }
-                let gradient = rest.try_sub(&normalized.try_mul(&along)?)?.try_mul(&scale)?;
-                grads[0] = Some(as_given(gradient, v.input(0).dtype())?);
+                grads[0] = to_x(rest.try_sub(&normalized.try_mul(&along)?)?.try_mul(&scale)?)?;
             }
             if v.needs[3] {
-                let gradient = summed_to(&g.try_mul(&normalized)?, v.input(3).shape())?;
-                grads[3] = Some(as_given(gradient, v.input(3).dtype())?);
+                grads[3] = to(3, &g.try_mul(&normalized)?)?;
             }
             if v.needs[4] {
-                grads[4] = Some(as_given(summed_to(g, v.input(4).shape())?, v.input(4).dtype())?);
+                grads[4] = to(4, g)?;
             }
             Ok(grads)
         };
