@@ -24,6 +24,11 @@ impl Shader {
         self.hand_on_to(Bound::Scratch(0), dtype, lane_type(dtype), fours);
     }
 
+    /// The same for results that are left in the scratch buffer as a dtype.
+    pub fn leave(&mut self, dtype: DType, fours: bool) {
+        self.hand_on_to(Bound::Scratch(0), dtype, storage_type(dtype), fours);
+    }
+
     fn hand_on_to(&mut self, bound: Bound, dtype: DType, stored: &str, fours: bool) {
         self.uses(dtype);
         let lane = lane_type(dtype);

@@ -353,7 +353,15 @@ impl Tensor {
             };
             shape = shape.with(d + 2, left / stride[d] + 1);
         }
-        let (stride, dilation) = (steps(stride, &shape[2..]), steps(dilation, kernel));
+        let (mut stride, dilation) = (steps(stride, &shape[2..]), steps(dilation, kernel));
+        // Where a window is one element, those between windows belong to none: without them nothing has gaps, here or backwards.
+        let mut x = operands.x.clone();
+        for d in 0..N {
+            if kernel[d] == 1 && sides[d] == (0, 0) && stride[d] > 1 {
+                x = x.slice_strided(d + 2, 0, stride[d] as isize, shape[d + 2])?;
+                stride[d] = 1;
+            }
+        }
         let conv = Conv {
             direction: Direction::Forward,
             stride: to_three(stride, 1),
@@ -362,7 +370,7 @@ impl Tensor {
             groups,
             result: [1; 3],
         };
-        operands.finish(op, conv.apply(&operands.x, &operands.w, &shape)?, bias.as_ref())
+        operands.finish(op, conv.apply(&x, &operands.w, &shape)?, bias.as_ref())
     }
 
     #[track_caller]

@@ -17,7 +17,7 @@ use super::wgsl::{Product, Text};
 use super::{Direction, Sizes};
 use crate::ir::WhyNot;
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Program, Tier};
+use crate::ir::program::{Bound, Program};
 use crate::op::matmul::{self, tiling};
 use crate::op::parts;
 use crate::op::units::{
@@ -92,6 +92,18 @@ impl Windows {
         })
     }
 
+    /// Is the place of window 32 r + j that of window 32 r, and that of j further? It is where windows lie in the grid without gaps, or
+    /// where whole rows, planes or images of them are 32, or 32 are a whole number of these.
+    fn places_add_up(&self, images: usize) -> bool {
+        let is_dense = self.grid == self.positions && self.stride == [1; 3];
+        let fits = |d: usize| {
+            let together = product(&self.positions[d..]);
+            together.is_multiple_of(LINE) || LINE.is_multiple_of(together)
+        };
+        (images * product(self.positions)).is_multiple_of(LINE)
+            && (is_dense || [0, 1, 2].into_iter().all(fits))
+    }
+
     /// Lines of a chunk of channels.
     fn lines(&self, images: usize) -> usize {
         images * product(self.grid)
@@ -151,7 +163,7 @@ pub(super) fn programs(
     chosen: Chosen,
 ) -> Vec<Program> {
     let Chosen { windows, rows, columns, depth, on_units } = chosen;
-    let groups = sizes.groups;
+    let Sizes { groups, images, .. } = *sizes;
     let weight = direction == Direction::Weight;
     let phases = windows.phases.unwrap_or(1);
     let tiling::OnUnits { units, tile, parts, .. } = on_units;
@@ -162,8 +174,8 @@ pub(super) fn programs(
     let scratch = memory.len();
     let scaled = is_scaled(call);
 
-    // Packing, and the exponents before it.
-    let text = |label| Text::of(Shader::new(label, Tier::General), direction, sizes, call);
+    // Packing, and the exponents before it: most of their work is to divide by sizes, which is faster where the text has these.
+    let text = |label| Text::of(Shader::of(call, label), direction, sizes, call);
     let packing = text("conv packing");
     let left = left(&packing, asked, &windows, tile.size[0], scratch);
     let right = right(&packing, &windows, scratch + 1);
@@ -173,14 +185,16 @@ pub(super) fn programs(
     memory.extend(exponents.iter().map(Lines::bytes));
     let mut programs = Vec::new();
     if let Some(exponents) = &exponents {
-        let text = text("conv exponents");
-        elements_of_lines(&text, asked, &windows, exponents);
+        let fours = in_fours(direction, sizes, &windows);
+        let shader = Shader::of(call, "conv exponents");
+        let text = Text::with_operands(shader, fours, direction, sizes, call);
+        elements_of_lines(&text, fours, asked, &windows, exponents);
         let mut shader = text.take();
-        (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, false);
+        (shader.scratch, shader.in_turn) = (memory.clone(), true);
         programs.extend(exponents.programs(shader, [Lies::AlongK; 2], of_exponents, SET_BATCH));
     }
     let mut shader = packing.take();
-    (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, false);
+    (shader.scratch, shader.in_turn) = (memory.clone(), true);
     if let Some(exponents) = &exponents {
         shader.bind(Bound::ScratchRead(of_exponents), "exponents", "u32");
         exponents.shifts(&mut shader);
@@ -251,8 +265,10 @@ pub(super) fn programs(
     };
     let found = exponents.as_ref().map(|exponents| exponents.found(&mut shader, of_exponents, &line_of));
     results.hand_on(call, &mut shader, fours);
-    (shader.scratch, shader.in_turn, shader.specialise) = (memory.clone(), true, true);
-    let multiplied = units::Product { call, units, tile, lies, rows: prows, columns: pcolumns, hand_on };
+    (shader.scratch, shader.in_turn) = (memory.clone(), true);
+    let adds_up = [true, windows.places_add_up(images)];
+    let multiplied =
+        units::Product { call, units, tile, lies, adds_up, rows: prows, columns: pcolumns, hand_on };
     let [tile_rows, tile_columns] = tile.size;
     let range = match windows.phases {
         None => format!(
@@ -297,34 +313,54 @@ fn four_of(one: impl Fn(usize) -> String) -> String {
     format!("vec4<f32>({})", [0, 1, 2, 3].map(one).join(",\n        "))
 }
 
+/// Can the operands' elements be read four at a time to find exponents? Weights lie apart.
+fn in_fours(direction: Direction, sizes: &Sizes, windows: &Windows) -> [bool; 2] {
+    let is_whole = |plane: usize| plane.is_multiple_of(4);
+    [is_whole(product(windows.read)), direction == Direction::Weight && is_whole(sizes.output_plane())]
+}
+
 /// `four_NAME(outer, inner)`: elements of a channel (`outer`) of all images, from number `inner` on.
-fn four_of_channel(text: &Text, name: &str, buffer: &str, channels: usize, plane: usize) -> String {
+fn four_of_channel(
+    text: &Text,
+    fours: bool,
+    name: &str,
+    buffer: &str,
+    channels: usize,
+    plane: usize,
+) -> String {
     let images = text.sizes.images;
     let [pchannels, all, pplane, length] =
         [channels, text.sizes.groups * channels, plane, images * plane].map(|size| text.n(size));
+    let place = |i: &str| format!("({i} / {pplane} * {all} + channel) * {pplane} + {i} % {pplane}");
     let one = |j: usize| {
         let i = format!("min(inner + {j}u, {length} - 1u)");
-        let at = format!("{buffer}[({i} / {pplane} * {all} + channel) * {pplane} + {i} % {pplane}]");
-        format!("select(0.0, {}, inner + {j}u < {length})", widen(text.dtype, &at))
+        let element = widen(text.dtype, &format!("{buffer}[{}]", place(&i)));
+        format!("select(0.0, {element}, inner + {j}u < {length})")
+    };
+    let four = match fours {
+        true => {
+            let place = place(&format!("min(inner, {length} - 4u)"));
+            format!("select(vec4<f32>(), vec4<f32>({buffer}[({place}) / 4u]), inner < {length})")
+        }
+        false => four_of(one),
     };
     format!(
         "fn four_{name}(outer: u32, inner: u32) -> vec4<f32> {{
     let channel = this_batch * {pchannels} + min(outer, {pchannels} - 1u);
-    return {};
+    return {four};
 }}
-",
-        four_of(one)
+"
     )
 }
 
 /// The functions that exponents are found with.
-fn elements_of_lines(text: &Text, asked: Product, windows: &Windows, lines: &Lines) {
+fn elements_of_lines(text: &Text, fours: [bool; 2], asked: Product, windows: &Windows, lines: &Lines) {
     text.add(KNOWN_OF_BATCH);
     let plane = product(windows.read);
     if text.direction == Direction::Weight {
         let sizes = text.sizes;
-        text.add(&four_of_channel(text, "a", "b", sizes.outputs, sizes.output_plane()));
-        text.add(&four_of_channel(text, "b", "a", windows.channels, plane));
+        text.add(&four_of_channel(text, fours[1], "a", "b", sizes.outputs, sizes.output_plane()));
+        text.add(&four_of_channel(text, fours[0], "b", "a", windows.channels, plane));
         return;
     }
     text.add(&four_of_weights(text, asked, windows));
@@ -334,13 +370,19 @@ fn elements_of_lines(text: &Text, asked: Product, windows: &Windows, lines: &Lin
         let at = format!("a[start + min(inner + {j}u, {length} - 1u)]");
         format!("select(0.0, {}, inner + {j}u < {length})", widen(text.dtype, &at))
     };
+    let four = match fours[0] {
+        true => {
+            let element = format!("a[(start + min(inner, {length} - 4u)) / 4u]");
+            format!("select(vec4<f32>(), vec4<f32>({element}), inner < {length})")
+        }
+        false => four_of(one),
+    };
     text.add(&format!(
         "fn four_b(outer: u32, inner: u32) -> vec4<f32> {{
     let start = min(outer, {last}) * {image} + this_batch * {length};
-    return {};
+    return {four};
 }}
-",
-        four_of(one)
+"
     ));
 }
 
@@ -398,18 +440,14 @@ fn left(text: &Text, asked: Product, windows: &Windows, tile: usize, scratch: us
     let (outputs, plane, depth) = (sizes.outputs, sizes.output_plane(), padded_depth(asked));
     let [poutputs, all, pplane, steps, pdepth] =
         [outputs, sizes.groups * outputs, plane, asked.depth, depth].map(|size| text.n(size));
-    let element = widen(
-        text.dtype,
-        &format!(
-            "b[(step / {pplane} * {all} + this_batch * {poutputs} + feature) * {pplane} + step % {pplane}]"
-        ),
-    );
+    let element = widen(text.dtype, "b[select(0u, place, is_inside)]");
     text.add(&format!(
         "fn element_a(line: u32, x: u32) -> f32 {{
     let step = line % {pdepth};
     let feature = line / {pdepth} * {LINE}u + x;
-    if (step >= {steps} || feature >= {poutputs}) {{ return 0.0; }}
-    return {element};
+    let place = (step / {pplane} * {all} + this_batch * {poutputs} + feature) * {pplane} + step % {pplane};
+    let is_inside = step < {steps} && feature < {poutputs};
+    return select(0.0, {element}, is_inside);
 }}
 "
     ));
@@ -441,19 +479,17 @@ fn right(text: &Text, windows: &Windows, scratch: usize) -> Packed {
         let before = text.n(before[d] as u32 as usize);
         format!("    let from{d} = at{d} - {before};\n")
     });
-    let outside = text.each_dim(|d| format!(" || from{d} >= {}", text.n(read[d])));
-    let place = text.offset(read, |d| format!("from{d}"));
-    let element = widen(
-        text.dtype,
-        &format!("a[(image * {all} + this_batch * {pchannels} + channel) * {plane} + {place}]"),
-    );
+    let inside = text.each_dim(|d| format!(" && from{d} < {}", text.n(read[d])));
+    let within = text.offset(read, |d| format!("from{d}"));
+    let element = widen(text.dtype, "a[select(0u, place, is_inside)]");
     text.add(&format!(
         "fn element_b(line: u32, x: u32) -> f32 {{
     let channel = line / {plines} * {LINE}u + x;
     let image = line / {pgrid} % {pimages};
     var rest = line % {pgrid};
-{unravel}{coordinates}    if (line >= {plast} || channel >= {pchannels}{outside}) {{ return 0.0; }}
-    return {element};
+{unravel}{coordinates}    let place = (image * {all} + this_batch * {pchannels} + channel) * {plane} + {within};
+    let is_inside = line < {plast} && channel < {pchannels}{inside};
+    return select(0.0, {element}, is_inside);
 }}
 ",
         unravel = text.unravel(grid),

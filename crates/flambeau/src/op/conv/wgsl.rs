@@ -129,15 +129,21 @@ impl<'a> Text<'a> {
     }
 
     /// With a shader that binds nothing yet.
-    pub fn of(
+    pub fn of(shader: Shader, direction: Direction, sizes: &'a Sizes, call: &'a StructuredCall) -> Text<'a> {
+        Text::with_operands(shader, [false; 2], direction, sizes, call)
+    }
+
+    /// The same with operands that are read in vectors of four, or not.
+    pub fn with_operands(
         mut shader: Shader,
+        fours: [bool; 2],
         direction: Direction,
         sizes: &'a Sizes,
         call: &'a StructuredCall,
     ) -> Text<'a> {
         let dtype = call.outputs[0].1.dtype;
-        shader.bind_elements(Bound::Input(0), "a", dtype, false);
-        shader.bind_elements(Bound::Input(1), "b", dtype, false);
+        shader.bind_elements(Bound::Input(0), "a", dtype, fours[0]);
+        shader.bind_elements(Bound::Input(1), "b", dtype, fours[1]);
         Text::unbound(shader, direction, sizes, call)
     }
 

@@ -172,9 +172,9 @@ struct Pace {
 /// Of f32 as two halves, and of one half.
 static SPLIT: [Pace; 1] = [Pace { tile: &units::SMALL, speed: 80e12, alone: 0.5, ends: 2 }];
 static HALF: [Pace; 4] = [
-    Pace { tile: &units::SMALL, speed: 165e12, alone: 0.6, ends: 3 },
-    Pace { tile: &units::MEDIUM, speed: 205e12, alone: 0.8, ends: 3 },
-    Pace { tile: &units::WIDE, speed: 200e12, alone: 0.8, ends: 3 },
+    Pace { tile: &units::SMALL, speed: 165e12, alone: 0.4, ends: 3 },
+    Pace { tile: &units::MEDIUM, speed: 205e12, alone: 0.55, ends: 3 },
+    Pace { tile: &units::WIDE, speed: 200e12, alone: 0.55, ends: 3 },
     Pace { tile: &units::LARGE, speed: 265e12, alone: 0.4, ends: 8 },
 ];
 

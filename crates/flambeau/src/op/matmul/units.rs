@@ -8,7 +8,7 @@ use super::tiled::{Read, Side};
 use super::tiling::OnUnits;
 use crate::dtype::DType;
 use crate::ir::call::StructuredCall;
-use crate::ir::program::{Bound, Program, Tier};
+use crate::ir::program::{Bound, Program};
 use crate::op::parts;
 use crate::op::units::{
     KNOWN, KNOWN_OF_BATCH, LINE, Lies, Lines, Packed, Product, SET_BATCH, Scale, Source, find_and_pack,
@@ -74,7 +74,8 @@ pub(super) fn programs(call: &StructuredCall, sizes: &Sizes, on_units: &OnUnits)
         (Lies::AlongK, None) => Lies::AtPlaces,
         (lies, _) => lies,
     });
-    let product = Product { call, units, tile, lies, rows: pm, columns: pn, hand_on };
+    let adds_up = [true; 2];
+    let product = Product { call, units, tile, lies, adds_up, rows: pm, columns: pn, hand_on };
     let [rows, columns] = tile.size;
     let body = format!(
         "    row0 = group.y * {rows}u;
@@ -108,8 +109,8 @@ fn before(
         return Vec::new();
     }
     let with_operands = |label| {
-        let (mut shader, bases) = with_operands(sides, Shader::new(label, Tier::General));
-        (shader.scratch, shader.in_turn) = (memory.to_vec(), true);
+        let (mut shader, bases) = with_operands(sides, Shader::of(call, label));
+        (shader.scratch, shader.in_turn, shader.specialise) = (memory.to_vec(), true, true);
         (shader, bases)
     };
     let (mut packing, bases) = with_operands("matmul packing");

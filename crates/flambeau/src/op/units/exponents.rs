@@ -8,11 +8,15 @@
 
 use super::{INFINITY, Lies};
 use crate::ir::program::{Bound, Program, Tier};
-use crate::shader::{Entry, Shader, ZERO};
+use crate::shader::{Entry, Shader};
 
 /// Rows or columns of a workgroup.
 const ABREAST: usize = 32;
 const THREADS: usize = 256;
+/// Fours that a thread has on their way at a time.
+const ON_THEIR_WAY: usize = 4;
+/// Threads that look through the parts of a line.
+const JOINING: usize = 32;
 /// Elements of a part, at least, and parts at most.
 const PART: usize = 512;
 const MAX_PARTS: usize = 256;
@@ -148,9 +152,8 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
             match lies {
                 // Eight threads share a row, four steps each.
                 Lies::AlongK | Lies::AtPlaces => format!(
-                    "        for (var k = first + thread % 8u * 4u; k < end; k += 32u) {{
-            most = max(most, bits_of(four_{name}(line0 + thread / 8u, k)));
-        }}
+                    "        for (var k = first + thread % 8u * 4u; k < end; k += {}u) {{
+{}        }}
         largest[thread] = most;
         workgroupBarrier();
         if (thread % 8u == 0u) {{
@@ -159,13 +162,14 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
             {}
         }}
 ",
+                    ON_THEIR_WAY * 32,
+                    several(&|after| format!("four_{name}(line0 + thread / 8u, k + {after}u)")),
                     put("thread / 8u", "one"),
                 ),
                 // Eight threads take four columns each, 32 steps at a time.
                 Lies::Across => format!(
-                    "        for (var k = first + thread / 8u; k < end; k += 32u) {{
-            most = max(most, bits_of(four_{name}(k, line0 + thread % 8u * 4u)));
-        }}
+                    "        for (var k = first + thread / 8u; k < end; k += {}u) {{
+{}        }}
         largest[thread] = most;
         workgroupBarrier();
         if (thread < 8u) {{
@@ -173,6 +177,8 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
             for (var j = 0u; j < 4u; j++) {{ {} }}
         }}
 ",
+                    ON_THEIR_WAY * 32,
+                    several(&|after| format!("four_{name}(k + {after}u, line0 + thread % 8u * 4u)")),
                     put("thread * 4u + j", "most[j]"),
                 ),
             }
@@ -199,16 +205,30 @@ fn shift_b_of(x: u32) -> i32 {{ return shift_b_at({}); }}
             (join.scratch, join.in_turn) = (memory, in_turn);
             let [all, parts] = [self.all(), parts].map(|size| join.params.size(size));
             join.bind(Bound::Scratch(scratch), "exponents", "u32");
+            join.share("largest", "u32", JOINING);
+            // A workgroup for each line: one after the other, its parts would take longer to wait for than the parts took to be found.
             let body = format!(
                 "    var most = 0u;
-    for (var part = 1u + {ZERO}; part <= {parts}; part++) {{ most = max(most, exponents[part * {all} + line]); }}
-    exponents[line] = most;
+    for (var part = thread + 1u; part <= {parts}; part += {JOINING}u) {{ most = max(most, exponents[part * {all} + line]); }}
+    largest[thread] = most;
+    workgroupBarrier();
+    if (thread == 0u) {{
+        for (var other = 1u; other < {JOINING}u; other++) {{ most = max(most, largest[other]); }}
+        exponents[line] = most;
+    }}
 "
             );
-            programs.push(join.finish(&Entry::threads("line", self.all(), &all, 64), &body));
+            programs.push(join.finish(&Entry::workgroups("line", self.all(), &all, JOINING), &body));
         }
         programs
     }
+}
+
+/// WGSL that takes into `most` several fours, 32 apart, which are on their way at once. (Those beyond a part's end are of the same line.)
+fn several(four: &dyn Fn(usize) -> String) -> String {
+    let each = |text: &dyn Fn(usize) -> String| (0..ON_THEIR_WAY).map(|i| text(i * 32)).collect::<String>();
+    each(&|after| format!("            let four{after} = {};\n", four(after)))
+        + &each(&|after| format!("            most = max(most, bits_of(four{after}));\n"))
 }
 
 /// `bits_of` four numbers, without their signs: they are in order as the numbers are, and zero if these are not finite.

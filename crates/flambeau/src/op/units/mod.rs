@@ -21,6 +21,9 @@
 //! across       place_a(row / 32) + step_a(k)
 //! ```
 //!
+//! A round is so short that finding steps by divisions takes as long as multiplying: where step_a(32 round + j) is step_a(32 round) +
+//! step_a(j), the second is found once.
+//!
 //! Lines of neighbouring rows follow each other, and there are lines (of zeros) for all rows of the last tile, unless lines lie
 //! `AtPlaces`, as windows of convolutions do. Workgroup memory is what bounds how many workgroups a processor has at a time, and so
 //! the speed: results leave through strips of a square or a few, and what follows them is left to another kernel: computed here,
@@ -178,6 +181,8 @@ fn pitch(call: &StructuredCall) -> usize {
 struct Staged {
     name: &'static str,
     lies: Lies,
+    /// May steps be found as sums?
+    adds_up: bool,
     /// Lines of a round, vectors of each, and from one to the next in workgroup memory.
     lines: usize,
     vectors: usize,
@@ -209,7 +214,12 @@ impl Staged {
                 .map(|i| one(i, format!("{origin} + line + {}u", i * self.apart())))
                 .collect(),
             Lies::Across => {
-                (0..self.lines / LINE).map(|i| one(i, format!("{origin} / {LINE}u + {i}u"))).collect()
+                let within = |s: usize| {
+                    format!("    let {name}_within{s} = step_{name}(line + {}u);\n", s * self.apart())
+                };
+                let steps = if self.adds_up { LINE / self.apart() } else { 0 };
+                let places = (0..self.lines / LINE).map(|i| one(i, format!("{origin} / {LINE}u + {i}u")));
+                places.chain((0..steps).map(within)).collect()
             }
         }
     }
@@ -229,12 +239,19 @@ impl Staged {
             ),
             Lies::Across => {
                 let step = |s: usize| {
-                    let k = format!("round * {LINE}u + line + {}u", s * apart);
-                    format!("        let {name}_step{s} = step_{name}({k});\n")
+                    let step = match self.adds_up {
+                        true => format!("{name}_round + {name}_within{s}"),
+                        false => format!("step_{name}(round * {LINE}u + line + {}u)", s * apart),
+                    };
+                    format!("        let {name}_step{s} = {step};\n")
+                };
+                let round = match self.adds_up {
+                    true => format!("        let {name}_round = step_{name}(round * {LINE}u);\n"),
+                    false => String::new(),
                 };
                 let at = |i: usize| (i * apart / LINE, i * apart % LINE / apart);
                 (
-                    (0..LINE / apart).map(step).collect(),
+                    round + &(0..LINE / apart).map(step).collect::<String>(),
                     Box::new(move |i| format!("{name}_place{} + {name}_step{}", at(i).0, at(i).1)),
                 )
             }
@@ -261,6 +278,8 @@ pub(super) struct Product<'a> {
     pub tile: &'static Tile,
     /// How the lines of A and of B lie.
     pub lies: [Lies; 2],
+    /// Of lines across: is step(32 r + j) = step(32 r) + step(j)?
+    pub adds_up: [bool; 2],
     /// WGSL of the end of rows and of columns.
     pub rows: String,
     pub columns: String,
@@ -276,7 +295,7 @@ impl Product<'_> {
         let (vectors, pitch, threads) = (vectors(call), pitch(call), tile.threads());
         let side = |name: &'static str, number: usize| {
             let (lies, lines) = (self.lies[number], tile.size[number]);
-            Staged { name, lies, lines, vectors, pitch, threads }
+            Staged { name, lies, adds_up: self.adds_up[number], lines, vectors, pitch, threads }
         };
         let (a, b) = (side("a", 0), side("b", 1));
         let spelling = Spelling::new(self.units);

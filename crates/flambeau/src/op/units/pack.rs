@@ -2,7 +2,8 @@
 //! row or column.
 //!
 //! One shader packs all operands that are to be packed. Eight threads make a line, of four numbers each. Where neighbouring lines, not neighbouring
-//! numbers of one, lie together in memory, 32 of them go through workgroup memory, so that both sides are read and written in order.
+//! numbers of one, lie together in memory, the 64 of a workgroup go through its memory, so that both sides are read and written in order; a thread
+//! then takes eight numbers of one line, since finding where a line lies costs more than reading from there.
 //!
 //! Where rows and columns are short, its workgroups go over whole ones twice: first they find their exponents, then they pack.
 
@@ -13,8 +14,9 @@ use crate::ir::program::{Bound, Program};
 use crate::shader::{Entry, Shader};
 
 const THREADS: usize = 256;
-/// Lines of a workgroup.
-const LINES: usize = THREADS / 8;
+/// Lines that a workgroup writes at a time, and lines that it makes.
+const ABREAST: usize = THREADS / 8;
+const LINES: usize = 2 * ABREAST;
 
 /// What lines of an operand are made from, by functions of WGSL that give zeros where there is nothing.
 pub(in crate::op) enum Source {
@@ -100,14 +102,17 @@ fn lines(call: &StructuredCall, operand: &Packed, shader: &mut Shader) -> String
         }
         Source::Elements { first } => {
             let (pitch, step) = (LINE + 1, THREADS / LINES);
+            // All of a thread's are on their way at once.
+            let each = |text: &dyn Fn(usize) -> String| (0..LINE).step_by(step).map(text).collect::<String>();
             let before = format!(
-                "        for (var i = thread / {LINES}u; i < {LINE}u; i += {step}u) {{
-            turned[thread % {LINES}u * {pitch}u + i] = element_{name}(line0 + thread % {LINES}u, i);
-        }}
-        workgroupBarrier();
-"
+                "        let first = thread / {LINES}u;
+        let mine = thread % {LINES}u;
+{}{}        workgroupBarrier();
+",
+                each(&|i| format!("        let element{i} = element_{name}(line0 + mine, first + {i}u);\n")),
+                each(&|i| format!("        turned[mine * {pitch}u + first + {i}u] = element{i};\n")),
             );
-            let number = |j: usize| format!("turned[thread / 8u * {pitch}u + x + {j}u]");
+            let number = |j: usize| format!("turned[(line - line0) * {pitch}u + x + {j}u]");
             let numbers = [0, 1, 2, 3].map(number).join(", ");
             (
                 before,
@@ -127,13 +132,18 @@ fn lines(call: &StructuredCall, operand: &Packed, shader: &mut Shader) -> String
         }
     };
     let (count, store) = (vectors(call), store(call, name));
-    format!(
-        "{before}        let line = line0 + thread / 8u;
-        if (line < {limit}) {{
+    let write = |after: usize| {
+        format!(
+            "        {{
+            let line = line0 + thread / 8u + {after}u;
+            if (line < {limit}) {{
 {four}{scaled}            let at = (batch * {limit} + line) * {count}u + thread % 8u;
-{store}        }}
+{store}            }}
+        }}
 "
-    )
+        )
+    };
+    before + &(0..LINES).step_by(ABREAST).map(write).collect::<String>()
 }
 
 /// WGSL that stores `four` as halves from `at` on.
