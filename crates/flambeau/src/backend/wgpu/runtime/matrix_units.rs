@@ -13,8 +13,7 @@ use std::sync::OnceLock;
 /// Whether products and convolutions run on matrix units: tensor cores and their like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MatrixUnits {
-    /// What the environment variable `FLAMBEAU_MATRIX_UNITS` says: `never`, `auto`, `always` or `played`; without it, never. They are new, and
-    /// not every model has been measured with them.
+    /// What the environment variable `FLAMBEAU_MATRIX_UNITS` says: `never`, `auto`, `always` or `played`; without it, `auto`.
     #[default]
     AsAsked,
     /// Where they can be relied on and should be faster.
@@ -31,10 +30,10 @@ impl MatrixUnits {
     /// With what the environment says.
     pub(super) fn resolved(self) -> MatrixUnits {
         match (self, std::env::var("FLAMBEAU_MATRIX_UNITS").as_deref()) {
-            (MatrixUnits::AsAsked, Ok("auto")) => MatrixUnits::Auto,
+            (MatrixUnits::AsAsked, Ok("never")) => MatrixUnits::Never,
             (MatrixUnits::AsAsked, Ok("always")) => MatrixUnits::Always,
             (MatrixUnits::AsAsked, Ok("played")) => MatrixUnits::Played,
-            (MatrixUnits::AsAsked, _) => MatrixUnits::Never,
+            (MatrixUnits::AsAsked, _) => MatrixUnits::Auto,
             (asked, _) => asked,
         }
     }
@@ -68,7 +67,7 @@ impl Found {
         }
         let has_f16 = device.features().contains(wgpu::Features::SHADER_F16);
         match config.matrix_units {
-            MatrixUnits::Never | MatrixUnits::AsAsked => Found::none("nobody has asked for them"),
+            MatrixUnits::Never | MatrixUnits::AsAsked => Found::none("they are turned off"),
             _ if config.avoid_barriers => Found::none("kernels with barriers are avoided"),
             MatrixUnits::Played if has_f16 => Found { kind: Some(UnitKind::Played), ..Found::none("") },
             MatrixUnits::Played => Found::none("playing them needs shader-f16"),
