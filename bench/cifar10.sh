@@ -5,8 +5,8 @@
 #
 # FOLDER has the .bin files that `flambeau data fetch cifar10` writes. One JSON object a line comes out, first Flambeau's, then
 # PyTorch's (bench/peers/cifar10.py); what they say on the way goes to stderr. Environment variables choose: FLAMBEAU (the program;
-# built when absent), DEVICE (gpu), PYTHON (python3), SEEDS ("1 2 3"), TORCH_OPTIONS (e.g. "--channels-last --compile"),
-# TRAIN_OPTIONS (e.g. "--epochs 2", for both). FLAMBEAU_MATRIX_UNITS=auto lets Flambeau use matrix units, as `--amp` is made for.
+# built when absent), DEVICE (gpu), PYTHON (python3), SEEDS ("1 2 3"), TORCH_OPTIONS (e.g. "--channels-last --graph"),
+# TRAIN_OPTIONS (e.g. "--epochs 2", for both).
 set -euo pipefail
 
 folder=${1:?the folder with the .bin files}

@@ -1,12 +1,13 @@
 """PyTorch training ResNet-18 on CIFAR-10 by the recipe of `flambeau train cifar10 --recipe resnet18`.
 
-Usage: cifar10.py FOLDER [--seeds 1,2,3] [--epochs 36] [--batch 128] [--lr 0.1] [--max-steps N] [--amp] [--channels-last] [--compile]
+Usage: cifar10.py FOLDER [--seeds 1,2,3] [--epochs 36] [--batch 128] [--lr 0.1] [--max-steps N] [--amp] [--channels-last] [--compile] [--graph]
 
 FOLDER has data_batch_1.bin to data_batch_5.bin and test_batch.bin, as `flambeau data fetch cifar10` writes them. Prints one JSON
 object a line, one for each seed: accuracy, seconds of training with a test after every epoch (`seconds`) and without (`training_seconds`),
 epochs and settings. On CUDA products are F32 without TF32; `--amp` takes autocast to F16 and a gradient scaler, as Flambeau's does.
 Everything lies on the device from the start: pictures as bytes, and their changes (shift by up to 4, flip, a black square of 8) are
-made there; the model normalises them.
+made there; the model normalises them. `--graph` records a training step as a CUDA graph and replays it: a step then waits for no host. (It
+drops the last batch of an epoch, which is smaller, and its first eleven steps are run before the clock starts and undone.)
 """
 
 import argparse
@@ -100,12 +101,48 @@ def rate(step, total, highest):
     return highest + (first / 1e4 - highest) * (step - rise) / max(end - rise, 1e-9)
 
 
+def recorded(one_step, model, optimizer, scaler, batch, device):
+    """The step as a CUDA graph. What it and the steps before it change is put back in place afterwards."""
+    model.train()
+    before = [value.clone() for value in model.state_dict().values()]
+    part = torch.arange(batch, device=device)
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        for _ in range(11):
+            one_step(part)
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    optimizer.zero_grad(set_to_none=True)
+    with torch.cuda.graph(graph):
+        loss = one_step(part)
+    with torch.no_grad():
+        for value, old in zip(model.state_dict().values(), before):
+            value.copy_(old)
+        for state in optimizer.state.values():
+            state["momentum_buffer"].zero_()
+        if scaler.is_enabled():
+            scaler._scale.fill_(65536.0)
+            scaler._growth_tracker.zero_()
+
+    def take_step(chosen):
+        part.copy_(chosen)
+        graph.replay()
+        return loss.clone()
+
+    return take_step
+
+
 def train(seed, data, options, device):
     torch.manual_seed(seed)
     (train_x, train_y), (test_x, test_y) = data
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
     model = ResNet18().to(device, memory_format=layout)
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=MOMENTUM, nesterov=True, weight_decay=WEIGHT_DECAY)
+    # A graph has the rate's place in it, not its value, and a fused optimizer skips a step without asking the host.
+    lr = torch.tensor(options.lr, device=device) if options.graph else options.lr
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=lr, momentum=MOMENTUM, nesterov=True, weight_decay=WEIGHT_DECAY, fused=options.graph
+    )
     forward = torch.compile(model) if options.compile else model
     scaler = torch.amp.GradScaler(device.type, enabled=options.amp)
 
@@ -118,23 +155,30 @@ def train(seed, data, options, device):
         if device.type == "cuda":
             torch.cuda.synchronize()
 
-    per_epoch = -(-len(train_x) // options.batch)
+    def one_step(part):
+        x = augmented(train_x[part].float() / 255)
+        loss = F.cross_entropy(scores(x).float(), train_y[part], label_smoothing=SMOOTHING)
+        optimizer.zero_grad(set_to_none=True)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach()
+
+    per_epoch = len(train_x) // options.batch if options.graph else -(-len(train_x) // options.batch)
+    take_step = recorded(one_step, model, optimizer, scaler, options.batch, device) if options.graph else one_step
     total = min(options.epochs * per_epoch, options.max_steps or sys.maxsize)
     step, testing, accuracy, losses = 0, 0.0, 0.0, []
     start = time.perf_counter()
     while step < total:
         model.train()
         order, summed, count = torch.randperm(len(train_x), device=device), torch.zeros((), device=device), 0
-        for part in order.split(options.batch):
+        for part in order.split(options.batch)[:per_epoch]:
             for group in optimizer.param_groups:
-                group["lr"] = rate(step, total, options.lr)
-            x = augmented(train_x[part].float() / 255)
-            loss = F.cross_entropy(scores(x).float(), train_y[part], label_smoothing=SMOOTHING)
-            optimizer.zero_grad(set_to_none=True)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            summed, count, step = summed + loss.detach(), count + 1, step + 1
+                if options.graph:
+                    group["lr"].fill_(rate(step, total, options.lr))
+                else:
+                    group["lr"] = rate(step, total, options.lr)
+            summed, count, step = summed + take_step(part), count + 1, step + 1
             if step >= total:
                 break
         losses.append(summed.item() / count)
@@ -163,6 +207,7 @@ def train(seed, data, options, device):
         "amp": options.amp,
         "channels_last": options.channels_last,
         "compile": options.compile,
+        "graph": options.graph,
         "losses": losses,
     }
 
@@ -178,6 +223,7 @@ def main():
     parser.add_argument("--amp", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--graph", action="store_true")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cudnn.benchmark = True
