@@ -7,7 +7,7 @@ use flambeau::autograd::checkpoint;
 use flambeau::nn::{Buffer, Parameter};
 use flambeau::optim::{Adam, AdamOptions, Optimizer, Sgd, SgdOptions};
 use flambeau::prelude::*;
-use flambeau::{GpuConfig, PlanStats};
+use flambeau::{GpuConfig, PlanStats, block_on};
 
 /// What `body` cost.
 fn cost<T>(device: &Device, body: impl FnOnce() -> T) -> (T, PlanStats) {
@@ -433,4 +433,32 @@ fn a_training_step_is_one_submission_that_makes_nothing_new() {
     assert_eq!(after.buffers_created, before.buffers_created, "no new buffer");
     let kernels = after.dispatches - before.dispatches;
     println!("summary: a training step of a two-layer network with Adam: 1 submission, {kernels} kernels");
+}
+
+/// What is computed and thrown away again and again is computed in the same memory.
+#[test]
+fn single_ops_one_after_the_other_take_no_new_memory() {
+    let device = new_gpu(GpuConfig::default());
+    let inputs = [1, 2, 3, 4].map(|seed| Tensor::rand([1 << 14], &Generator::new(seed), &device));
+    let ops: [(&str, fn(&Tensor) -> Tensor); 3] = [
+        ("sort", |x| x.sort(0, false).0),
+        ("running sums", |x| x.cumsum(0)),
+        ("ranks", |x| x.argsort(0, true)),
+    ];
+    for (name, op) in ops {
+        let mut last = None;
+        let mut evaluate = |count: usize| {
+            for number in 0..count {
+                let result = op(&inputs[number % inputs.len()]);
+                result.eval().unwrap();
+                last = Some(result);
+                block_on(device.throttle()).unwrap();
+            }
+            last.take().unwrap().narrow(0, 0, 1).item_blocking().unwrap();
+        };
+        evaluate(20);
+        let before = device.gpu_stats().unwrap().buffers_created;
+        evaluate(40);
+        assert_eq!(device.gpu_stats().unwrap().buffers_created - before, 0, "{name}: no new buffer");
+    }
 }
