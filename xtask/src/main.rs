@@ -87,7 +87,7 @@ fn select(table: &'static [Step], names: &[&str]) -> Result<Vec<&'static Step>, 
 
 fn help() -> String {
     let list = |table: &[Step]| -> String {
-        table.iter().map(|step| format!("    {:<9} {}\n", step.name, step.about)).collect()
+        table.iter().map(|step| format!("    {:<12} {}\n", step.name, step.about)).collect()
     };
     format!(
         "\

@@ -62,6 +62,11 @@ pub const BUILDS: &[Step] = &[
         run: project::check,
     },
     Step {
+        name: "reproducible",
+        about: "two builds of the WebAssembly module are equal, byte for byte",
+        run: web::reproducible,
+    },
+    Step {
         name: "targets",
         about: "Windows, macOS, iOS, Android and ARM: everything compiles",
         run: targets::check,

@@ -125,12 +125,28 @@ impl Compiler {
             Self::Toolchain => workspace.cargo(&[]),
             Self::Debian => debian_cargo(workspace),
         };
-        command.args([name, "--target", TARGET]).args(args);
+        command.args([name, "--target", TARGET, "--config", &without_own_paths(workspace)]).args(args);
         if self == Self::Debian {
             command.arg("-Zbuild-std=std,panic_abort");
         }
         command
     }
+}
+
+/// A setting of cargo's that has the module name sources as they are everywhere, not by the folders of this machine: the same
+/// sources then give the same bytes in every clone.
+fn without_own_paths(workspace: &Workspace) -> String {
+    let cargo_home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let folders = [(cargo_home, "/cargo"), (Some(workspace.root.clone()), "/flambeau")];
+    let flags: Vec<String> = folders
+        .iter()
+        .filter_map(|(folder, name)| {
+            Some(format!("'--remap-path-prefix={}={name}'", folder.as_ref()?.display()))
+        })
+        .collect();
+    format!("target.{TARGET}.rustflags=[{}]", flags.join(", "))
 }
 
 fn toolchain_has(workspace: &Workspace, target: &str) -> bool {

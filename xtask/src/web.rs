@@ -108,6 +108,50 @@ pub fn test(workspace: &Workspace) -> Result<Report, Failure> {
     Ok(Report::note(format!("{}; tested in Chromium, Firefox and Node", built.note)))
 }
 
+/// `cargo xtask builds reproducible`: the module of a copy of the sources, elsewhere and with nothing built before, is this one's, byte for byte.
+pub fn reproducible(workspace: &Workspace) -> Result<Report, Failure> {
+    let folder = env::temp_dir().join(format!("flambeau-copy-{}", std::process::id()));
+    let copy = Workspace {
+        root: folder.join("sources"),
+        target: folder.join("target"),
+        tools: workspace.tools.clone(),
+    };
+    copy_sources(workspace, &copy.root)?;
+    let modules = [&copy, workspace].map(|workspace| compile(workspace, Form::Page));
+    let [ours, theirs] = modules;
+    let (ours, theirs) = (read(&ours?)?, read(&theirs?)?);
+    let differs = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+    if ours.len() != theirs.len() || differs.is_some() {
+        let what = format!(
+            "two builds of the same sources give {} and {} bytes, which differ from byte {} on",
+            ours.len(),
+            theirs.len(),
+            differs.unwrap_or(ours.len().min(theirs.len()))
+        );
+        return Err(Failure::new(what, format!("Compare them: one is below {}.", folder.display())));
+    }
+    fs::remove_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    Ok(Report::note(format!("two builds, {} equal bytes", ours.len())))
+}
+
+/// Copies what belongs to the sources, as it is in the clone now.
+fn copy_sources(workspace: &Workspace, folder: &Path) -> Result<(), Failure> {
+    let mut list = workspace.bare("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let Some(names) = shell::output(&mut list) else {
+        return Err(Failure::new("git does not say what belongs to the sources", "Start this in a clone."));
+    };
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        let (from, to) = (workspace.root.join(name), folder.join(name));
+        // A file that was removed and not committed is still listed.
+        if from.is_file() {
+            make_folder(to.parent().unwrap_or(folder))?;
+            fs::copy(&from, &to).map_err(|error| unwritable(&to, &error))?;
+        }
+    }
+    Ok(())
+}
+
 /// `cargo xtask test ported`: PyTorch's C++ tests as WebAssembly, in Chromium and in Node.
 pub fn ported(workspace: &Workspace) -> Result<Report, Failure> {
     browsers()?;
