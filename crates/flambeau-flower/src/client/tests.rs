@@ -242,7 +242,9 @@ fn bad_answers_are_errors_with_the_calls_name() {
         ("the run is over", response(403, "application/json", br#"{"code": "2007"}"#), "answered 403"),
         (
             "another place",
-            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            // Without the last line the next call would come by a connection that is gone.
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                .to_vec(),
             "302",
         ),
     ];
