@@ -58,6 +58,17 @@ macro_rules! each_view {
 }
 
 impl<'a> View<'a> {
+    pub fn len(self) -> usize {
+        match self {
+            View::Bool(values) => values.len(),
+            View::U32(values) => values.len(),
+            View::I32(values) => values.len(),
+            View::I64(values) => values.len(),
+            View::F32(values) => values.len(),
+            View::F64(values) => values.len(),
+        }
+    }
+
     /// Some of the values.
     pub fn part(self, values: Range<usize>) -> View<'a> {
         each_view!(self, View, all => &all[values])

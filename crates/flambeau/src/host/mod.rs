@@ -14,6 +14,8 @@ mod order;
 #[cfg(not(target_arch = "wasm32"))]
 mod prefetch;
 mod share;
+#[cfg(not(target_arch = "wasm32"))]
+mod team;
 pub(crate) mod tiny;
 
 pub(crate) use aligned::Aligned;

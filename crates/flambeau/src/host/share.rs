@@ -1,26 +1,14 @@
 //! One kernel's work on all cores.
-//!
-//! Kernels are short and come one after the other: a core that went to sleep between them would wake up when half of the next one
-//! is done. So the others stay awake for a moment after each, looking for more work.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::team::together;
 #[cfg(not(target_arch = "wasm32"))]
 use smallvec::SmallVec;
 #[cfg(not(target_arch = "wasm32"))]
-use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
-
-/// How long a core stays awake without work: longer than it takes to begin the next kernel.
-#[cfg(not(target_arch = "wasm32"))]
-const AWAKE: Duration = Duration::from_micros(100);
-
-/// How many cores are being kept awake.
-#[cfg(not(target_arch = "wasm32"))]
-static KEPT_AWAKE: AtomicUsize = AtomicUsize::new(0);
 
 /// Does pieces of work, numbered from 0, on all cores. The calling thread begins at once, without waiting for others to
 /// wake up. Each thread has a range of pieces of its own, the same whenever there are as many, so that what a core has in its cache is
@@ -33,7 +21,8 @@ pub(crate) fn share<E: Send>(pieces: usize, work: impl Fn(usize) -> Result<(), E
         let next: SmallVec<[AtomicUsize; 16]> =
             (0..threads).map(|own| AtomicUsize::new(first(own))).collect();
         let failed = Mutex::new(None);
-        let take = |own: usize| {
+        let take = |number: usize| {
+            let own = number % threads;
             for range in (own..threads).chain(0..own) {
                 while let piece = next[range].fetch_add(1, Ordering::Relaxed)
                     && piece < first(range + 1)
@@ -45,43 +34,15 @@ pub(crate) fn share<E: Send>(pieces: usize, work: impl Fn(usize) -> Result<(), E
                 }
             }
         };
-        let take = &take;
-        rayon::in_place_scope(|scope| {
-            (1..threads).for_each(|own| scope.spawn(move |_| take(own)));
-            take(0);
-        });
-        keep_awake();
+        together(threads - 1, &take);
         return failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err);
     }
     (0..pieces).try_for_each(work)
 }
 
-/// Keeps the cores but the caller's awake for a moment: each does whatever work of rayon's it finds meanwhile.
-#[cfg(not(target_arch = "wasm32"))]
-fn keep_awake() {
-    let others = super::threads() - 1;
-    while let kept = KEPT_AWAKE.load(Ordering::Relaxed)
-        && kept < others
-    {
-        if KEPT_AWAKE.compare_exchange(kept, kept + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            rayon::spawn(|| {
-                let mut last = Instant::now();
-                while last.elapsed() < AWAKE {
-                    match rayon::yield_now() {
-                        Some(rayon::Yield::Executed) => last = Instant::now(),
-                        // Somebody else's thread may wait for this core.
-                        _ => std::thread::yield_now(),
-                    }
-                }
-                KEPT_AWAKE.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{KEPT_AWAKE, share};
+    use super::share;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -98,16 +59,6 @@ mod tests {
                 share(pieces, count).unwrap();
                 assert!(done.iter().all(|done| done.load(Ordering::Relaxed) == 2), "{threads} {pieces}");
             }
-        }
-    }
-
-    #[test]
-    fn cores_that_are_kept_awake_go_to_sleep() {
-        share(8, |_| Ok::<(), ()>(())).unwrap();
-        let most = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while KEPT_AWAKE.load(Ordering::Relaxed) > 0 {
-            assert!(std::time::Instant::now() < most, "a core is still kept awake");
-            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 

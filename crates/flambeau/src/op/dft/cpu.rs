@@ -2,10 +2,11 @@
 //! places. Lines that lie side by side are taken in blocks, so that memory is read in runs.
 
 use super::{Dft, Kind, Lines};
-use crate::host::Disjoint;
+use crate::host::{Disjoint, share};
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftNum, FftPlanner};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Lines that lie side by side and are taken at once.
@@ -17,7 +18,6 @@ const TOGETHER: usize = 1 << 12;
 /// Lengths whose tables are kept.
 const KEPT: usize = 64;
 /// Numbers below which one core is enough.
-#[cfg(not(target_arch = "wasm32"))]
 const ALONE: usize = 1 << 14;
 
 /// The tables of lengths that were asked for.
@@ -104,14 +104,13 @@ pub(super) fn transform<T: Float>(op: &Dft, lines: Lines, from: &[T], to: &mut [
     let work = |part: usize| {
         let first = part % per_row * block;
         job.lines(&Part { outer: part / per_row, first, count: block.min(size - first) });
+        Ok::<(), Infallible>(())
     };
     let parts = rows * per_row;
-    #[cfg(not(target_arch = "wasm32"))]
-    if crate::host::threads() > 1 && parts > 1 && op.length * outer * inner >= ALONE {
-        use rayon::prelude::*;
-        return (0..parts).into_par_iter().for_each(work);
-    }
-    (0..parts).for_each(work);
+    let Ok(()) = match op.length * outer * inner >= ALONE {
+        true => share(parts, work),
+        false => (0..parts).try_for_each(work),
+    };
 }
 
 /// Lines that one core transforms together.
