@@ -16,6 +16,7 @@ mod reduce;
 mod rows;
 mod spare;
 mod strip;
+mod sums;
 #[cfg(not(target_arch = "wasm32"))]
 mod take;
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -15,6 +15,9 @@ use crate::ir::access::Access;
 use crate::ir::kernel::{Fused, InstKind};
 use std::ops::Range;
 
+/// Numbers of a row after which others are asked for that will be read soon: all at once would wait for each other.
+const PIECE: usize = 256;
+
 /// A kernel that normalises rows, by the instructions that matter.
 pub(super) struct Norm {
     length: usize,
@@ -80,7 +83,7 @@ impl Norm {
         let (length, fixed) = (kernel.inner_count(), vec![0; kernel.space.len()]);
         let mut norm = Norm { length, x, mean, scale, weight, bias, stretch: 1, output, fixed };
         let lies_together = |load: usize| norm.row(worker, load, 0).is_some();
-        let is_row = lies_together(x) && norm.place(worker, &kernel.outputs[output].access, 0).is_some();
+        let is_row = lies_together(x) && norm.place(worker, &kernel.outputs[output].access, 0..1).is_some();
         let mut along = [weight, bias].into_iter().flatten();
         if !along.clone().all(lies_together) {
             // One value for the whole of the last dimension.
@@ -114,31 +117,45 @@ impl Norm {
         value.expect("f32 is computed as it is stored")[0]
     }
 
-    /// Where a row lies, if all of it lies together.
-    fn place(&self, worker: &Worker, access: &Access, row: usize) -> Option<Range<usize>> {
+    /// Where some rows lie, if they lie together, one behind the other.
+    fn place(&self, worker: &Worker, access: &Access, rows: Range<usize>) -> Option<Range<usize>> {
+        let count = rows.len() * self.length;
         // Rows of a matrix, as nearly all are, need no search.
         if let ([_, _], [level]) = (&worker.kernel.space[..], &access.levels[..])
-            && let [rows, places] = &level.axes[..]
-            && (rows.hole.is_none() && places.hole.is_none() && places.stride == 1)
+            && let [row, place] = &level.axes[..]
+            && (row.hole.is_none() && place.hole.is_none() && place.stride == 1)
+            && (rows.len() == 1 || row.stride == self.length as i64)
         {
-            let start = (worker.offset(level) + row as i64 * rows.stride) as usize;
-            return Some(start..start + self.length);
+            let start = (worker.offset(level) + rows.start as i64 * row.stride) as usize;
+            return Some(start..start + count);
         }
         let dimensions = 0..worker.kernel.space.len();
-        let start = worker.strip(dimensions, row * self.length, self.length, &self.fixed).together(access)?;
-        Some(start..start + self.length)
+        let start =
+            worker.strip(dimensions, rows.start * self.length, count, &self.fixed).together(access)?;
+        Some(start..start + count)
     }
 
-    /// What a load gives for a row.
-    fn row<'a>(&self, worker: &Worker<'a>, load: usize, row: usize) -> Option<&'a [f32]> {
+    /// What a load gives for some rows, if they lie together.
+    fn rows<'a>(&self, worker: &Worker<'a>, load: usize, rows: Range<usize>) -> Option<&'a [f32]> {
         let InstKind::Load { operand, access } = &worker.kernel.insts[load].kind else { return None };
-        worker.inputs[*operand].view(self.place(worker, access, row)?).map(f32::slice)
+        worker.inputs[*operand].view(self.place(worker, access, rows)?).map(f32::slice)
+    }
+
+    fn row<'a>(&self, worker: &Worker<'a>, load: usize, row: usize) -> Option<&'a [f32]> {
+        self.rows(worker, load, row..row + 1)
+    }
+
+    /// Does a load give the same for all rows?
+    fn is_repeated(&self, worker: &Worker, load: usize) -> bool {
+        let kernel = worker.kernel;
+        let access = kernel.insts[load].kind.access().filter(|access| access.is_strided());
+        access.is_some_and(|access| access.levels[0].axes[..kernel.kept].iter().all(|axis| axis.stride == 0))
     }
 
     /// The sums and the results of a phase, for some rows.
-    pub fn pass(
+    pub fn pass<'a>(
         &self,
-        worker: &Worker,
+        worker: &Worker<'a>,
         phase: usize,
         rows: Range<usize>,
         totals: &mut [Totals],
@@ -149,32 +166,58 @@ impl Norm {
         let reductions = phase.reductions.iter().zip(totals);
         for (&reduction, totals) in reductions {
             let of_x = worker.kernel.insts[reduction].args().contains(&self.x);
+            let means = self.of_rows(worker, self.mean);
+            let mut take_in = |taken: Range<usize>, x: &[f32], means: &[f32]| match of_x {
+                true => totals.fold_rows(taken, View::F32(x), 0),
+                false => totals.add_squares(taken, x, means),
+            };
+            if let Some(x) = self.rows(worker, self.x, rows.clone()) {
+                take_in(0..rows.len(), x, means);
+                continue;
+            }
             for (number, row) in rows.clone().enumerate() {
-                let x = self.row(worker, self.x, row).expect(LIE);
-                match of_x {
-                    true => totals.fold_row(number, View::F32(x), 0..x.len(), 0),
-                    false => totals.add_squares(number, x, self.of_row(worker, self.mean, number)),
-                }
+                let mean = number.min(means.len() - 1);
+                take_in(
+                    number..number + 1,
+                    self.row(worker, self.x, row).expect(LIE),
+                    &means[mean..mean + 1],
+                );
             }
         }
         if phase.outputs.is_empty() {
             return;
         }
         let ahead = |row: usize| (row < worker.kernel.outer_count()).then(|| self.row(worker, self.x, row));
+        let of_rows = [self.mean, Some(self.scale)].map(|inst| self.of_rows(worker, inst));
+        // What is the same for all rows is looked for once.
+        let along = [self.weight, self.bias];
+        let repeated = along.map(|load| {
+            let load = load.filter(|&load| self.stretch == 1 && self.is_repeated(worker, load))?;
+            self.row(worker, load, rows.start)
+        });
         for (number, row) in rows.clone().enumerate() {
-            // Those of the next call are on their way meanwhile.
-            ahead(row + rows.len()).flatten().into_iter().for_each(prefetch);
-            let place = self.place(worker, &worker.kernel.outputs[self.output].access, row).expect(LIE);
+            let next = ahead(row + rows.len()).flatten().unwrap_or(&[]);
+            let access = &worker.kernel.outputs[self.output].access;
+            let place = self.place(worker, access, row..row + 1).expect(LIE);
             // Safety: rows of different workers are disjoint.
             let to = unsafe { outputs[self.output].part(place) };
-            let of_row = [self.mean, Some(self.scale)].map(|inst| self.of_row(worker, inst, number));
+            let of_row = of_rows.map(|values| values[number.min(values.len() - 1)]);
             let (x, to) = (self.row(worker, self.x, row).expect(LIE), f32::slice_mut(to));
             if self.stretch == 1 {
-                let at_places =
-                    |load: Option<usize>| load.map(|load| self.row(worker, load, row).expect(LIE));
-                normalise(x, of_row, at_places(self.weight), at_places(self.bias), to);
+                let [weight, bias] = [0, 1].map(|which| {
+                    let of_this_row = || along[which].map(|load| self.row(worker, load, row).expect(LIE));
+                    repeated[which].or_else(of_this_row)
+                });
+                for (k, (x, to)) in x.chunks(PIECE).zip(to.chunks_mut(PIECE)).enumerate() {
+                    let here = k * PIECE..k * PIECE + x.len();
+                    // Those of the next call are on their way meanwhile.
+                    prefetch(next.get(here.clone()).unwrap_or(&[]));
+                    let part = |values: Option<&'a [f32]>| values.map(|values| &values[here.clone()]);
+                    normalise(x, of_row, part(weight), part(bias), to);
+                }
                 continue;
             }
+            prefetch(next);
             let stretches = x.chunks(self.stretch).zip(to.chunks_mut(self.stretch));
             for (k, (x, to)) in stretches.enumerate() {
                 let here =
@@ -184,9 +227,11 @@ impl Norm {
         }
     }
 
-    /// A value of a row; 0 if there is none.
-    fn of_row(&self, worker: &Worker, inst: Option<usize>, number: usize) -> f32 {
-        inst.map_or(0.0, |inst| f32::slice(worker.values(inst))[if worker.single[inst] { 0 } else { number }])
+    /// A value for each row, or one for all; 0 if there is none.
+    fn of_rows<'a>(&self, worker: &'a Worker, inst: Option<usize>) -> &'a [f32] {
+        let Some(inst) = inst else { return &[0.0] };
+        let values = f32::slice(worker.values(inst));
+        if worker.single[inst] { &values[..1] } else { values }
     }
 }
 

@@ -138,8 +138,7 @@ impl Worker<'_> {
         from: usize,
     ) -> Result<()> {
         let Some((_, arg, _)) = self.kernel.reduction() else { unreachable!("the kernel has a reduction") };
-        let length = strip.len / rows;
-        let parts = (0..rows).map(|row| (first + row, row * length..(row + 1) * length));
+        let taken = first..first + rows;
         #[cfg(not(target_arch = "wasm32"))]
         if let Some([x, y]) = factors(self.kernel) {
             self.compute(x, strip)?;
@@ -147,12 +146,12 @@ impl Worker<'_> {
             if let (View::F32(x), View::F32(y)) = (self.values(x), self.values(y))
                 && x.len().min(y.len()) >= strip.len
             {
-                parts.for_each(|(row, part)| totals.add_products(row, &x[part.clone()], &y[part]));
+                totals.add_products(taken, &x[..strip.len], &y[..strip.len]);
                 return Ok(());
             }
         }
         self.inner(strip)?;
-        parts.for_each(|(row, part)| totals.fold_row(row, self.values(arg), part, from));
+        totals.fold_rows(taken, self.values(arg).part(0..strip.len), from);
         Ok(())
     }
 

@@ -263,9 +263,7 @@ impl RowWorker<'_> {
             let totals = &mut self.totals[phase][number];
             match self.across {
                 true => totals.fold_across(values, tile.from),
-                false => (0..tile.rows).for_each(|row| {
-                    totals.fold_row(row, values, row * tile.length..(row + 1) * tile.length, tile.from);
-                }),
+                false => totals.fold_rows(0..tile.rows, values.part(0..tile.rows * tile.length), tile.from),
             }
         }
     }

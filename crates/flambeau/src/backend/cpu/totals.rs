@@ -1,104 +1,13 @@
 //! Running results of reductions: a row at a time, or one value of every row at a time.
 
+use super::sums::sums;
+#[cfg(not(target_arch = "wasm32"))]
+use super::sums::{products, sums_of_products, sums_of_squares};
 use crate::dtype::{DType, Lane};
 use crate::host::tiny::narrowed;
 use crate::host::{Aligned, Block, View, widest, wrap};
 use crate::ir::ReduceKind;
 use std::ops::Range;
-
-/// Running sums (or products) of a block. Loops over 16 of them become vectors that stay in registers, those over 32 do not: they took three times
-/// as long (rustc 1.95, AVX2 and AVX-512).
-const SUMS: usize = 16;
-
-/// All running sums as one: halves at a time, which wait for each other less often.
-#[inline(always)]
-fn joined(totals: &[f64; SUMS], join: impl Fn(f64, f64) -> f64) -> f64 {
-    let (low, high) = totals.split_at(SUMS / 2);
-    let mut halves: [f64; SUMS / 2] = std::array::from_fn(|k| join(low[k], high[k]));
-    for half in [SUMS / 4, SUMS / 8, 1] {
-        for k in 0..half {
-            halves[k] = join(halves[k], halves[k + half]);
-        }
-    }
-    halves[0]
-}
-
-/// Their sum. It is a call of its own: where compilers see both, the running sums leave their registers.
-#[inline(never)]
-fn sum_of_all(sums: &[f64; SUMS]) -> f64 {
-    joined(sums, |a, b| a + b)
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-#[inline(never)]
-fn product_of_all(products: &[f64; SUMS]) -> f64 {
-    joined(products, |a, b| a * b)
-}
-
-widest! {
-    /// Σ of a block in f64, in running sums: one would wait for itself. (Adding four numbers in f32 first would save conversions, but
-    /// numbers that nearly cancel leave subnormal ones.)
-    fn sum(values: &[f32]) -> f64 {
-        let mut sums = [0.0; SUMS];
-        let (chunks, rest) = values.as_chunks::<SUMS>();
-        for chunk in chunks {
-            for k in 0..SUMS {
-                sums[k] += f64::from(chunk[k]);
-            }
-        }
-        let rest: f64 = rest.iter().map(|&x| f64::from(x)).sum();
-        sum_of_all(&{ sums }) + rest
-    }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-widest! {
-    /// Σ x y of blocks in f64, where products are exact.
-    fn sum_of_products(x: &[f32], y: &[f32]) -> f64 {
-        let mut sums = [0.0; SUMS];
-        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<SUMS>(), y.as_chunks::<SUMS>());
-        for (x, y) in x.iter().zip(y) {
-            for k in 0..SUMS {
-                sums[k] += f64::from(x[k]) * f64::from(y[k]);
-            }
-        }
-        let rest: f64 = x_rest.iter().zip(y_rest).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
-        sum_of_all(&{ sums }) + rest
-    }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-widest! {
-    /// Σ (x − m)² of a block, the squares and their sums in f64: there squares are exact.
-    fn squares(values: &[f32], mean: f32) -> f64 {
-        let mut sums = [0.0; SUMS];
-        let (chunks, rest) = values.as_chunks::<SUMS>();
-        for chunk in chunks {
-            for k in 0..SUMS {
-                let apart = f64::from(chunk[k] - mean);
-                sums[k] += apart * apart;
-            }
-        }
-        let rest: f64 = rest.iter().map(|&x| f64::from(x - mean).powi(2)).sum();
-        sum_of_all(&{ sums }) + rest
-    }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-widest! {
-    /// Π of a block in f64, in running products.
-    fn product(values: &[f32]) -> f64 {
-        let mut products = [1.0; SUMS];
-        let (chunks, rest) = values.as_chunks::<SUMS>();
-        for chunk in chunks {
-            for k in 0..SUMS {
-                products[k] *= f64::from(chunk[k]);
-            }
-        }
-        let whole = product_of_all(&{ products });
-        rest.iter().fold(whole, |product, &x| product * f64::from(x))
-    }
-}
 
 widest! {
     /// The largest of values that are `sign` times those of a block, 1 or −1, or NaN if there is one: of 64 columns first, as
@@ -243,6 +152,24 @@ widest! {
     }
 }
 
+/// Takes in the results of values that come after those of each total.
+fn join(kind: ReduceKind, totals: &mut [f64], later: &[f64]) {
+    let pairs = totals.iter_mut().zip(later);
+    // A NaN, once seen, stays.
+    let keeps = |total: f64| total.is_nan();
+    match kind {
+        ReduceKind::Sum => pairs.for_each(|(total, x)| *total += x),
+        ReduceKind::Prod => pairs.for_each(|(total, x)| *total *= x),
+        ReduceKind::Max => {
+            pairs.for_each(|(total, &x)| *total = if keeps(*total) | (x <= *total) { *total } else { x })
+        }
+        ReduceKind::Min => {
+            pairs.for_each(|(total, &x)| *total = if keeps(*total) | (x >= *total) { *total } else { x })
+        }
+        ReduceKind::ArgMax | ReduceKind::ArgMin => unreachable!("these have positions"),
+    }
+}
+
 /// Running results of a reduction: floats in f64, integers in i64.
 pub(super) struct Totals {
     kind: ReduceKind,
@@ -282,13 +209,24 @@ impl Totals {
         }
     }
 
+    /// Takes in values of some rows, which lie one behind the other; the first of each has position `from`.
+    pub fn fold_rows(&mut self, rows: Range<usize>, block: View, from: usize) {
+        let length = block.len() / rows.len().max(1);
+        match (block, self.kind) {
+            (View::F32(values), ReduceKind::Sum) => sums(values, length, &mut self.floats[rows]),
+            #[cfg(not(target_arch = "wasm32"))]
+            (View::F32(values), ReduceKind::Prod) => products(values, length, &mut self.floats[rows]),
+            _ => {
+                let parts = (0..rows.len()).map(|number| number * length..(number + 1) * length);
+                rows.clone().zip(parts).for_each(|(row, values)| self.fold_row(row, block, values, from));
+            }
+        }
+    }
+
     /// Takes in values of one row, the first of which has position `from`.
-    pub fn fold_row(&mut self, row: usize, block: View, values: Range<usize>, from: usize) {
+    fn fold_row(&mut self, row: usize, block: View, values: Range<usize>, from: usize) {
         match block {
             View::F32(block) => match self.kind {
-                ReduceKind::Sum => self.floats[row] += sum(&block[values]),
-                #[cfg(not(target_arch = "wasm32"))]
-                ReduceKind::Prod => self.floats[row] *= product(&block[values]),
                 ReduceKind::Max => self.float(row, f64::from(largest(&block[values], 1.0)), from),
                 #[cfg(not(target_arch = "wasm32"))]
                 ReduceKind::Min => self.float(row, -f64::from(largest(&block[values], -1.0)), from),
@@ -319,16 +257,20 @@ impl Totals {
         }
     }
 
-    /// Takes in Σ x y of factors of one row.
+    /// Takes in Σ x y of factors of some rows, which lie one behind the other.
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn add_products(&mut self, row: usize, x: &[f32], y: &[f32]) {
-        self.floats[row] += if std::ptr::eq(x, y) { squares(x, 0.0) } else { sum_of_products(x, y) };
+    pub fn add_products(&mut self, rows: Range<usize>, x: &[f32], y: &[f32]) {
+        let (length, totals) = (x.len() / rows.len(), &mut self.floats[rows]);
+        match std::ptr::eq(x, y) {
+            true => sums_of_squares(x, &[0.0], length, totals),
+            false => sums_of_products(x, y, length, totals),
+        }
     }
 
-    /// Takes in Σ (x − mean)² of values of one row.
+    /// Takes in Σ (x − mean)² of values of some rows, which lie one behind the other; there is a mean for each, or one for all.
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn add_squares(&mut self, row: usize, values: &[f32], mean: f32) {
-        self.floats[row] += squares(values, mean);
+    pub fn add_squares(&mut self, rows: Range<usize>, values: &[f32], means: &[f32]) {
+        sums_of_squares(values, means, values.len() / rows.len(), &mut self.floats[rows]);
     }
 
     /// Takes in one value per row at each of some positions, of which the first is `from`.
@@ -364,9 +306,13 @@ impl Totals {
 
     /// Takes in the results of values that come after those of the rows from `first` on.
     pub fn merge(&mut self, first: usize, later: &Totals) {
+        if self.is_float && !self.kind.is_index() {
+            join(self.kind, &mut self.floats[first..], &later.floats);
+        } else {
+            let floats = later.floats.iter().zip(&later.positions).enumerate();
+            floats.for_each(|(k, (&x, &position))| self.float(first + k, x, position as usize));
+        }
         let position = |k: usize| later.positions.get(k).map_or(0, |&position| position as usize);
-        let floats = later.floats.iter().enumerate();
-        floats.for_each(|(k, &x)| self.float(first + k, x, position(k)));
         let integers = later.integers.iter().enumerate();
         integers.for_each(|(k, &x)| self.integer(first + k, x, position(k)));
     }
