@@ -78,8 +78,8 @@ pub async fn train(device: &Device, mut report: impl AsyncFnMut(Progress)) -> Re
             let scores = net.try_forward(&x)?;
             let loss = scores.cross_entropy(&labels);
             loss.backward()?;
-            losses = losses + loss.detach() * labels.size(0) as f64;
-            right = right + scores.argmax(1).eq(&labels).sum(..).to_dtype(DType::F32);
+            losses += loss.detach() * labels.size(0) as f64;
+            right += scores.argmax(1).eq(&labels).sum(..).to_dtype(DType::F32);
             optimizer.step()?;
             optimizer.zero_grad();
         }
