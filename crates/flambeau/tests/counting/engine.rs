@@ -435,12 +435,14 @@ fn a_training_step_is_one_submission_that_makes_nothing_new() {
     println!("summary: a training step of a two-layer network with Adam: 1 submission, {kernels} kernels");
 }
 
+type SingleOp = fn(&Tensor) -> Tensor;
+
 /// What is computed and thrown away again and again is computed in the same memory.
 #[test]
 fn single_ops_one_after_the_other_take_no_new_memory() {
     let device = new_gpu(GpuConfig::default());
     let inputs = [1, 2, 3, 4].map(|seed| Tensor::rand([1 << 14], &Generator::new(seed), &device));
-    let ops: [(&str, fn(&Tensor) -> Tensor); 3] = [
+    let ops: [(&str, SingleOp); 3] = [
         ("sort", |x| x.sort(0, false).0),
         ("running sums", |x| x.cumsum(0)),
         ("ranks", |x| x.argsort(0, true)),
