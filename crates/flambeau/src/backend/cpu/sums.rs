@@ -200,7 +200,10 @@ mod tests {
             let mut totals = begun();
             products(&near, length, &mut totals);
             let wanted = |row: usize| {
-                near[row * length..(row + 1) * length].iter().map(|&x| f64::from(x)).product::<f64>()
+                near[row * length..(row + 1) * length]
+                    .iter()
+                    .map(|&x| f64::from(x))
+                    .fold(1.0, |product, x| product * x)
             };
             let largest = (0..rows).map(wanted).fold(1.0, f64::max);
             close(&totals, (0..rows).map(|row| 0.5 * wanted(row)), 100.0 * largest);
