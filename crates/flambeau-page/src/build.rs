@@ -148,6 +148,8 @@ fn module(messages: &str) -> Option<PathBuf> {
 fn bind(module: &Path, folder: &Path) -> Result<(), impl fmt::Display> {
     let mut bindgen = Bindgen::new();
     bindgen.input_path(module).typescript(false).remove_producers_section(true).out_name(NAME);
+    // The page's script finds the module beside it by itself.
+    bindgen.omit_default_module_path(false);
     bindgen.web(true).and_then(|bindgen| bindgen.generate(folder))
 }
 
