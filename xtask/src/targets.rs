@@ -19,12 +19,12 @@ const TARGETS: &[(&str, &str)] = &[
 
 /// `cargo xtask builds targets`.
 pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
-    Compiler::find(workspace)?;
+    let targets: Vec<&str> = TARGETS.iter().map(|(target, _)| *target).collect();
+    Compiler::prepare_checks(workspace, &targets)?;
     for (target, package) in TARGETS {
         let mut check = Compiler::check_for(workspace, target, &["--package", package]);
         let next = format!("Mend what the compiler reports above for {target}: only there does it differ.");
         shell::run(&mut check, &next)?;
     }
-    let names: Vec<&str> = TARGETS.iter().map(|(target, _)| *target).collect();
-    Ok(Report::note(names.join(", ")))
+    Ok(Report::note(targets.join(", ")))
 }

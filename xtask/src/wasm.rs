@@ -48,28 +48,29 @@ impl Compiler {
             return Ok(Self::Toolchain);
         }
         let missing = missing_packages();
-        if shell::exists("rustup") {
-            println!("Installing {TARGET} with rustup: the library must build for the browser.");
-            let limit = if missing.is_empty() { RUSTUP_LIMIT_WITH_DEBIAN } else { RUSTUP_LIMIT };
-            let mut add = workspace.bare("rustup");
-            match shell::run_within(limit, add.args(["target", "add", TARGET]), "") {
-                Ok(()) if toolchain_has(workspace, TARGET) => return Ok(Self::Toolchain),
-                Ok(()) => println!("note: rustup reports success, yet the toolchain in use lacks the target"),
-                Err(failure) => println!("note: {}; Debian's compiler will do", failure.what),
-            }
+        if rustup_adds(workspace, TARGET, "the library must build for the browser", missing.is_empty()) {
+            return Ok(Self::Toolchain);
         }
-        if missing.is_empty() {
-            return Ok(Self::Debian);
-        }
-        apt_install("a compiler for WebAssembly, since rustup's cannot be had", &missing).map_err(
-            |failure| {
-                Failure::new(
-                    failure.what,
-                    format!("Get `rustup target add {TARGET}` to work, or else:\n{}", failure.next),
-                )
-            },
-        )?;
+        install_debian("a compiler for WebAssembly, since rustup's cannot be had", TARGET, &missing)?;
         Ok(Self::Debian)
+    }
+
+    /// Sees to it that `check_for` can check for these targets: rustup brings the standard library of each, or Debian's compiler builds it from source.
+    pub fn prepare_checks(workspace: &Workspace, targets: &[&str]) -> Result<(), Failure> {
+        let missing = missing_packages();
+        let about = "everything must compile for it";
+        let has = |target: &&&str| {
+            toolchain_has(workspace, target) || rustup_adds(workspace, target, about, missing.is_empty())
+        };
+        // Where rustup cannot bring one, it is not asked for the others.
+        match targets.iter().find(|target| !has(target)) {
+            None => Ok(()),
+            Some(target) => install_debian(
+                "a compiler that builds the standard library for any platform",
+                target,
+                &missing,
+            ),
+        }
     }
 
     /// What the table says was used.
@@ -131,6 +132,35 @@ impl Compiler {
         }
         command
     }
+}
+
+/// Has rustup bring a target's standard library to the toolchain in use; false where it cannot.
+fn rustup_adds(workspace: &Workspace, target: &str, about: &str, has_debian: bool) -> bool {
+    if !shell::exists("rustup") {
+        return false;
+    }
+    println!("Installing {target} with rustup: {about}.");
+    let limit = if has_debian { RUSTUP_LIMIT_WITH_DEBIAN } else { RUSTUP_LIMIT };
+    let mut add = workspace.bare("rustup");
+    match shell::run_within(limit, add.args(["target", "add", target]), "") {
+        Ok(()) if toolchain_has(workspace, target) => return true,
+        Ok(()) => println!("note: rustup reports success, yet the toolchain in use lacks the target"),
+        Err(failure) => println!("note: {}; Debian's compiler will do", failure.what),
+    }
+    false
+}
+
+/// Installs Debian's compiler, unless nothing of it is missing.
+fn install_debian(about: &str, target: &str, missing: &[&str]) -> Result<(), Failure> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    apt_install(about, missing).map_err(|failure| {
+        Failure::new(
+            failure.what,
+            format!("Get `rustup target add {target}` to work, or else:\n{}", failure.next),
+        )
+    })
 }
 
 /// A setting of cargo's that has the module name sources as they are everywhere, not by the folders of this machine: the same
